@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The one entry for people working in this tree. Needs nothing but Python 3.11 or newer: it makes its own .venv.
+
+    python3 dev.py start [options]      start a node in the foreground (odradek start)
+    python3 dev.py test [pytest args]   run the tests
+    python3 dev.py check [--fix]        format, lint, types, import rules, generated files fresh
+    python3 dev.py compat [client ...]  run real clients' scenarios, here or with --against HOST:PORT
+    python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
+    python3 dev.py simulate [options]   run whole nodes on virtual time from a seed
+    python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
+    python3 dev.py odradek ...          any other command of the command line (topics, consume, health ...)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "odradek-stamp"
+OLDEST_PYTHON = (3, 11)
+
+
+def main(arguments: list[str]) -> int:
+    if sys.version_info < OLDEST_PYTHON:
+        return fail(f"dev.py needs Python 3.11 or newer and runs on {sys.version.split()[0]}: start it as python3.11 dev.py.")
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(__doc__.strip())
+        return 0
+    command, rest = arguments[0], arguments[1:]
+    if command not in COMMANDS:
+        return fail(f"There is no command {command!r}; the commands are {', '.join(COMMANDS)}.")
+    return COMMANDS[command](rest)
+
+
+def fail(sentence: str, code: int = 2) -> int:
+    print(sentence, file=sys.stderr)
+    return code
+
+
+# --- the environment ---------------------------------------------------------------------------
+
+
+def venv_python() -> Path:
+    return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def dependencies() -> list[str]:
+    """What the tree needs to run and be tested, as pyproject.toml lists it."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [*project["dependencies"], *project["optional-dependencies"]["test"]]
+
+
+def ready_python() -> str:
+    """The path of an interpreter that has everything; makes or completes .venv where its stamp is not of this pyproject."""
+    wanted = dependencies()
+    stamp = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
+    python = venv_python()
+    if python.exists() and STAMP.exists() and STAMP.read_text(encoding="utf-8") == stamp:
+        return str(python)
+    if not python.exists():
+        print("dev.py: making .venv", file=sys.stderr, flush=True)
+        run_or_leave([sys.executable, "-m", "venv", str(VENV)], "The virtual environment could not be made")
+    print("dev.py: installing what pyproject.toml lists", file=sys.stderr, flush=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    run_or_leave(install, "The dependencies could not be installed")
+    STAMP.write_text(stamp, encoding="utf-8")
+    return str(python)
+
+
+def run_or_leave(command: list[str], what_failed: str) -> None:
+    """Run a step of the set-up; on failure show what it said, one sentence, and leave with code 1."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.stderr.write(done.stdout)
+        raise SystemExit(fail(f"{what_failed} ({' '.join(command[:4])} ... ended with {done.returncode}).", 1))
+
+
+def run(command: list[str]) -> int:
+    """Run in the foreground from the tree's root; an interrupt ends it as it ends the command, without a trace."""
+    try:
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
+    except KeyboardInterrupt:
+        return 130
+
+
+def become(command: list[str]) -> int:
+    """Replace this process by the command, so that signals reach it and nothing stands between."""
+    if os.name == "nt":
+        return run(command)
+    sys.stdout.flush()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    os.execve(command[0], command, environment)
+    return 0
+
+
+# --- the commands ------------------------------------------------------------------------------
+
+
+def start(arguments: list[str]) -> int:
+    return odradek(["start", *arguments])
+
+
+def odradek(arguments: list[str]) -> int:
+    return become([ready_python(), "-m", "odradek", *arguments])
+
+
+def test(arguments: list[str]) -> int:
+    python = ready_python()
+    if not any(argument.startswith(("-n", "-p", "--pdb")) for argument in arguments):
+        arguments = ["-n", str(min(4, os.cpu_count() or 1)), *arguments]
+    return run([python, "-m", "pytest", *arguments])
+
+
+def check(arguments: list[str]) -> int:
+    """All checks run, so that one look shows everything; the exit code is 1 if any failed."""
+    unknown = [argument for argument in arguments if argument != "--fix"]
+    if unknown:
+        return fail(f"check knows --fix only, not {unknown[0]!r}.")
+    python = ready_python()
+    fix = ["--fix"] if "--fix" in arguments else []
+    steps = {
+        "lint": [python, "-m", "ruff", "check", "--quiet", *fix, "."],
+        "types": [python, "-m", "mypy"],
+        "generated messages": [python, "-m", "wire.generate", "--check"],
+        "imports, tidiness, support table": [
+            python, "-m", "pytest", "-q", "tests/test_imports.py", "tests/test_tidy.py", "tests/test_support_table.py",
+        ],
+    }
+    failed = []
+    for name, command in steps.items():
+        print(f"== {name}", flush=True)
+        if run(command):
+            failed.append(name)
+    print("all checks passed" if not failed else f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def compat(arguments: list[str]) -> int:
+    return become([ready_python(), str(ROOT / "compat-tests" / "run.py"), *arguments])
+
+
+def reference(arguments: list[str]) -> int:
+    return become([ready_python(), str(ROOT / "compat-tests" / "reference" / "reference.py"), *arguments])
+
+
+def bench(arguments: list[str]) -> int:
+    return become([ready_python(), str(ROOT / "benchmarks" / "run.py"), *arguments])
+
+
+def simulate(arguments: list[str]) -> int:
+    return become([ready_python(), "-m", "tests.simulation", *arguments])
+
+
+COMMANDS = {
+    "start": start,
+    "test": test,
+    "check": check,
+    "compat": compat,
+    "bench": bench,
+    "simulate": simulate,
+    "reference": reference,
+    "odradek": odradek,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
