@@ -1,0 +1,1 @@
+"""The face of Odradek: command line, embedded broker for tests, pytest plugin."""
