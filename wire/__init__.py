@@ -1,0 +1,1 @@
+"""Kafka's protocol and record formats as bytes: no sockets, files, clocks or tasks."""

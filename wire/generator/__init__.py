@@ -1,0 +1,1 @@
+"""Turns the schemas of ``wire/schemas`` into the classes of ``wire/messages``."""

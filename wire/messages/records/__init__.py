@@ -1,0 +1,1 @@
+"""Generated records of internal topics and files, one module per topic."""
