@@ -1,0 +1,95 @@
+"""The declared rules by which two brokers' answers are made comparable.
+
+Identities (topic ids, producer ids, member ids, session ids) become numbered names in order of
+first sight, so that *which* id an answer repeats is still compared. Times, hosts and positions in
+the metadata log become their kind. Texts for people become whether there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from wire.message import Struct
+from wire.primitives import ZERO_UUID
+
+# Fields whose values name something: the n-th different value of a kind becomes "<kind n>".
+IDENTITIES = {
+    "topic_id": "topic-id",
+    "producer_id": "producer-id",
+    "session_id": "session-id",
+    "cluster_id": "cluster-id",
+    "leader_id": "node",
+    "node_id": "node",
+    "controller_id": "node",
+    "broker_id": "node",
+}
+NODE_LISTS = ("replica_nodes", "isr_nodes", "offline_replicas")
+KEPT = {-1, 0, "", None, ZERO_UUID}
+
+# Fields that are never equal between two runs; only whether they are set is compared.
+TIMES = {"log_append_time_ms", "last_timestamp", "commit_timestamp", "transaction_start_time_ms"}
+PLACES = {"host", "port", "finalized_features_epoch", "log_dir", "total_bytes", "usable_bytes"}
+PLACES |= {"error_message", "batch_index_error_message", "documentation", "client_host"}
+PLACES |= {"topic_config_error_message", "max_version_level", "config_data"}
+
+# Lists that Kafka fills from hash maps; compared in the order of the elements' names.
+UNORDERED = {"topics", "responses", "configs", "results", "groups", "supported_features"}
+UNORDERED |= {"finalized_features", "members", "synonyms"}
+NAMES = ("name", "topic", "group_id", "resource_name", "member_id")
+
+_MEMBER = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
+
+def _name(item: Any) -> str:
+    return next((str(getattr(item, name)) for name in NAMES if getattr(item, name, None)), "")
+
+
+class Normaliser:
+    """Turns messages into plain data; remembers which identities it has seen."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._seen: dict[str, dict[Any, int]] = {}
+
+    def message(self, struct: Struct, *, answer: bool) -> dict[str, Any]:
+        """The fields of a message or struct that are not at their constructor's default."""
+        default = type(struct)()
+        return {
+            name: self._field(name, value, answer=answer)
+            for name in struct.__slots__
+            if name != "unknown_tagged_fields"
+            and (value := getattr(struct, name)) != getattr(default, name)
+        }
+
+    def _field(self, name: str, value: Any, *, answer: bool) -> Any:
+        if isinstance(value, list):
+            if answer and name in UNORDERED:
+                value = sorted(value, key=_name)
+            kind = "replica" if name in NODE_LISTS else name
+            return [self._field(kind, item, answer=answer) for item in value]
+        if isinstance(value, Struct):
+            return self.message(value, answer=answer)
+        if isinstance(value, (int, str, bytes)) and value in KEPT:
+            return "<zero id>" if value == ZERO_UUID else value
+        if name == "replica":
+            return self._identity("node", value)
+        if name in IDENTITIES:
+            return self._identity(IDENTITIES[name], value)
+        if answer and (name in TIMES or name in PLACES):
+            return f"<{name}>"
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, bytes):
+            return self._identity("topic-id", value) if len(value) == 16 else value.hex()
+        return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    def _text(self, text: str) -> str:
+        member = _MEMBER.match(text)
+        if member:
+            return f"{self._text(member[1])}-{self._identity('member-id', text)}"
+        return text.replace(self._prefix, "<scenario>")
+
+    def _identity(self, kind: str, value: Any) -> str:
+        seen = self._seen.setdefault(kind, {})
+        return f"<{kind} {seen.setdefault(value, len(seen) + 1)}>"

@@ -1,0 +1,137 @@
+"""Plays requests to a running broker over raw sockets and writes down what it answers.
+
+A scenario is a function that takes a Player. It opens connections, sends requests (waiting for
+each answer, or leaving some to wait), and every exchange becomes one entry of the transcript:
+request, version, answer, or that the connection was closed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any
+
+from tests.parity.normalise import Normaliser
+from wire.api import API_SPECS
+from wire.frames import decode_response, encode_request
+from wire.message import Message
+
+ANSWER_TIMEOUT_S = 30.0
+_size = Struct(">i")
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request whose answer has not been read yet."""
+
+    connection: Connection
+    request: Message
+    version: int
+    correlation_id: int
+    label: str
+
+
+@dataclass(slots=True)
+class Transcript:
+    """The normalised exchanges of one scenario, in the order in which answers were read."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Connection:
+    """One socket; answers come in request order."""
+
+    def __init__(self, player: Player, client_id: str | None) -> None:
+        self._player = player
+        self._client_id = client_id
+        self._socket = socket.create_connection(player.address, timeout=ANSWER_TIMEOUT_S)
+        self._correlation_ids = itertools.count(1)
+
+    def send(self, request: Message, version: int, label: str = "") -> Pending:
+        """Send without waiting; ``receive`` reads the answer."""
+        correlation_id = next(self._correlation_ids)
+        frame = encode_request(request, version, correlation_id, self._client_id)
+        self._socket.sendall(b"".join(frame))
+        return Pending(self, request, version, correlation_id, label)
+
+    def receive(self, pending: Pending) -> Any:
+        """Read the answer, write it down, return it; None when the broker closed instead."""
+        frame = self._read_frame()
+        if frame is None:
+            self._player.write_down(pending, None)
+            return None
+        correlation_id, response = decode_response(frame, pending.request.API_KEY, pending.version)
+        if correlation_id != pending.correlation_id:
+            raise AssertionError(f"answer {correlation_id} to request {pending.correlation_id}")
+        self._player.write_down(pending, response)
+        return response
+
+    def call(self, request: Message, version: int, label: str = "") -> Any:
+        """Send and wait for the answer."""
+        return self.receive(self.send(request, version, label))
+
+    def expect_no_answer(self, request: Message, version: int) -> None:
+        """Send a request that has no answer (acks=0); the next ``call`` proves that none came."""
+        self.send(request, version)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def _read_frame(self) -> bytes | None:
+        head = self._read_exactly(4)
+        return None if head is None else self._read_exactly(_size.unpack(head)[0])
+
+    def _read_exactly(self, count: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < count:
+            try:
+                received = self._socket.recv(count - len(data))
+            except ConnectionError:
+                return None
+            if not received:
+                return None
+            data += received
+        return bytes(data)
+
+
+class Player:
+    """What a scenario is given: connections to one broker, names that are its own."""
+
+    def __init__(self, address: tuple[str, int], scenario: str, run_id: str) -> None:
+        self.address = address
+        self.transcript = Transcript()
+        self._names = f"{scenario}-{run_id}"
+        self._normaliser = Normaliser(self._names)
+        self._connections: list[Connection] = []
+
+    def name(self, suffix: str) -> str:
+        """A topic, group or transactional id that no other scenario or run uses."""
+        return f"{self._names}-{suffix}"
+
+    def connect(self, client_id: str | None = "parity") -> Connection:
+        """Open a connection; closed at the end of the scenario."""
+        connection = Connection(self, client_id)
+        self._connections.append(connection)
+        return connection
+
+    def write_down(self, pending: Pending, response: Message | None) -> None:
+        """Add one exchange to the transcript."""
+        api = API_SPECS[pending.request.API_KEY].name
+        normal = self._normaliser.message
+        self.transcript.entries.append(
+            {
+                "label": pending.label or f"{api} v{pending.version}",
+                "api": api,
+                "version": pending.version,
+                "request": normal(pending.request, answer=False),
+                "response": "closed" if response is None else normal(response, answer=True),
+            }
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        for connection in self._connections:
+            connection.close()
