@@ -1,0 +1,1 @@
+"""One module per API; `dispatch` is the table that says which are served."""

@@ -1,0 +1,251 @@
+"""The one table of served APIs, and the way of a request through it.
+
+A row in `API_ROWS` registers an API: what is registered is what ApiVersions advertises and what
+the support page lists. Handler modules and messages are imported at the first request of their
+API, so that a node starts without them.
+
+The way: frame → key and version looked up in the table → header and body decoded in full →
+interceptors before → handler → interceptors after → answer encoded at the request's version.
+Source: `SocketServer.Processor.parseRequestHeader`, `RequestHandlerHelper`, `KafkaApis.handle`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from struct import Struct
+from typing import Any, NamedTuple, Protocol
+
+from broker.handlers.context import Node, RequestContext
+from broker.network.peer import CloseConnection, Peer
+from broker.security.authorizer import Operation, ResourceType
+from wire.api import API_SPECS, ApiKey, ApiSpec
+from wire.errors import KafkaError, WireError
+from wire.frames import decode_request_header, encode_response
+
+logger = logging.getLogger(__name__)
+
+_KEY_AND_VERSION = Struct(">hh")
+API_VERSIONS_KEY = int(ApiKey.API_VERSIONS)
+
+Handler = Callable[[Any, RequestContext], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRow:
+    """One served API.
+
+    `module` is the module's name in `broker.handlers`, imported at first use. The versions are the
+    schema's stable ones unless narrowed here. `advertised_min` is what ApiVersions says where that
+    differs from what is accepted. `authorizes` declares what the handler asks of the authorizer.
+    """
+
+    key: ApiKey
+    module: str
+    authorizes: tuple[tuple[Operation, ResourceType], ...] = ()
+    min_version: int | None = None
+    max_version: int | None = None
+    advertised_min: int | None = None
+
+
+# Sorted by key. Add a row when the handler is whole, never before.
+API_ROWS: tuple[ApiRow, ...] = (
+    ApiRow(ApiKey.SASL_HANDSHAKE, "sasl_handshake"),
+    ApiRow(ApiKey.API_VERSIONS, "api_versions"),
+    ApiRow(ApiKey.SASL_AUTHENTICATE, "sasl_authenticate"),
+)
+
+
+class VersionRange(NamedTuple):
+    """One API as ApiVersions lists it."""
+
+    key: int
+    min_version: int
+    max_version: int
+
+
+class Interceptor(Protocol):
+    """Stands around every request's effect: fault injection, tracing.
+
+    `before` may return a response, which then answers in the handler's place without any effect,
+    raise KafkaError (answered as the handler's would be) or CloseConnection; None lets the
+    request pass. `after` returns the response to send, usually the one it was given (None: no
+    answer, for Produce with acks=0).
+    """
+
+    async def before(self, request: Any, context: RequestContext) -> Any | None:
+        """Called once the request is decoded, before the handler."""
+
+    async def after(self, request: Any, response: Any, context: RequestContext) -> Any:
+        """Called with the response before it is encoded."""
+
+
+class _Route:
+    """A row with its versions worked out, its classes loaded at first use."""
+
+    __slots__ = ("advertised_min", "handle", "max_version", "min_version", "request_class", "row", "spec")
+
+    def __init__(self, row: ApiRow, spec: ApiSpec, released: tuple[int, int]) -> None:
+        self.row = row
+        self.spec = spec
+        stable_max = spec.max_version - 1 if spec.latest_unstable else spec.max_version
+        lowest = spec.min_version if row.min_version is None else row.min_version
+        highest = stable_max if row.max_version is None else row.max_version
+        self.min_version = max(lowest, released[0])
+        self.max_version = min(highest, released[1])
+        self.advertised_min = self.min_version if row.advertised_min is None else row.advertised_min
+        self.request_class: Any = None
+        self.handle: Handler
+
+    def load(self) -> Any:
+        """Import messages and handler; returns the request class."""
+        self.handle = import_module(f"broker.handlers.{self.row.module}").handle
+        self.request_class = self.spec.load()[0]
+        return self.request_class
+
+
+class Dispatcher:
+    """Answers requests on one type of listener ("broker" or "controller").
+
+    `release` is the Kafka release whose version ranges are answered with ("4.4"; older ones narrow
+    the table, see `release_versions`). Raises ValueError for a release that is not known.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        rows: Sequence[ApiRow] = API_ROWS,
+        listener_type: str = "broker",
+        release: str = "4.4",
+        interceptors: Sequence[Interceptor] = (),
+    ) -> None:
+        self.node = node
+        self.interceptors: list[Interceptor] = list(interceptors)
+        self._routes: dict[int, _Route] = {}
+        released = released_versions(release)
+        for row in rows:
+            spec = API_SPECS[row.key]
+            versions = released.get(row.key, (0, 32767))
+            if versions is None or listener_type not in spec.listeners:
+                continue
+            route = _Route(row, spec, versions)
+            if route.min_version <= route.max_version:
+                self._routes[int(row.key)] = route
+
+    def versions(self) -> list[VersionRange]:
+        """What ApiVersions advertises, in the order of the keys."""
+        return [
+            VersionRange(key, route.advertised_min, route.max_version) for key, route in sorted(self._routes.items())
+        ]
+
+    def version_range(self, key: int) -> VersionRange | None:
+        """The advertised range of one API; None where it is not served."""
+        route = self._routes.get(key)
+        return None if route is None else VersionRange(key, route.advertised_min, route.max_version)
+
+    async def answer(self, frame: bytes, peer: Peer) -> list[Any] | None:
+        """Answer one request frame (without its size prefix).
+
+        Returns the answer's buffers, size prefix included, or None where the protocol has no
+        answer. Raises CloseConnection where Kafka closes without one (A6, A7, A13, A14).
+        """
+        if len(frame) < 4:
+            raise CloseConnection(f"a frame of {len(frame)} bytes holds no request header")
+        key, version = _KEY_AND_VERSION.unpack_from(frame)
+        route = self._routes.get(key)
+        if route is None:
+            raise CloseConnection(f"API key {key} is not served on listener {peer.listener_name}")
+        is_supported = route.min_version <= version <= route.max_version
+        if not is_supported and key != API_VERSIONS_KEY:
+            raise CloseConnection(f"{route.spec.name} version {version} is not supported")
+        request_class = route.request_class or route.load()
+        try:
+            header, position = decode_request_header(frame)
+            # The body of an ApiVersions request from the future is not read (KIP-511).
+            request = request_class.decode(frame, version, position) if is_supported else None
+        except WireError as error:
+            raise CloseConnection(f"{route.spec.name} version {version} cannot be parsed: {error}") from error
+        context = RequestContext(header, peer, self.node)
+        response = await self._respond(route, request, context)
+        if response is None:
+            return None
+        # An answer to an unsupported ApiVersions version has the layout every client can read.
+        response_version = version if is_supported else 0
+        try:
+            return encode_response(route.spec, header.correlation_id, response, response_version)
+        except WireError as error:
+            response = _error_answer(route, request, context, error)
+            return encode_response(route.spec, header.correlation_id, response, response_version)
+
+    async def call(self, request: Any, context: RequestContext) -> Any:
+        """Run a request that did not come over a socket (control endpoint); returns the response.
+
+        Raises CloseConnection for an API that is not served, as a socket would be closed.
+        """
+        route = self._routes.get(request.API_KEY)
+        if route is None:
+            raise CloseConnection(f"API key {request.API_KEY} is not served")
+        if route.request_class is None:
+            route.load()
+        return await self._respond(route, request, context)
+
+    async def _respond(self, route: _Route, request: Any, context: RequestContext) -> Any:
+        try:
+            if self.interceptors:
+                return await self._respond_intercepted(route, request, context)
+            return await route.handle(request, context)
+        except CloseConnection:
+            raise
+        except Exception as error:
+            return _error_answer(route, request, context, error)
+
+    async def _respond_intercepted(self, route: _Route, request: Any, context: RequestContext) -> Any:
+        interceptors = tuple(self.interceptors)
+        response = None
+        for interceptor in interceptors:
+            response = await interceptor.before(request, context)
+            if response is not None:
+                break
+        if response is None:
+            response = await route.handle(request, context)
+        for interceptor in reversed(interceptors):
+            response = await interceptor.after(request, response, context)
+        return response
+
+
+def _error_answer(route: _Route, request: Any, context: RequestContext, error: Exception) -> Any:
+    """The request type's own error response (A14); CloseConnection where it has none."""
+    from broker.handlers.error_responses import error_response
+
+    if not isinstance(error, KafkaError):
+        logger.error(
+            "%s version %d of client '%s' failed: %s: %s",
+            route.spec.name,
+            context.api_version,
+            context.client_id,
+            type(error).__name__,
+            error,
+        )
+        logger.debug("where it failed", exc_info=error)
+    response = error_response(request, context.api_version, error)
+    if response is None:
+        raise CloseConnection(f"{route.spec.name} failed and has no error answer: {error}") from error
+    return response
+
+
+def released_versions(release: str) -> dict[int, tuple[int, int] | None]:
+    """Ranges by API key where a release's differ from 4.4's; None: the API did not exist.
+
+    Raises ValueError for a release that is not known.
+    """
+    if release == "4.4":
+        return {}
+    from broker.handlers.release_versions import RELEASE_VERSIONS
+
+    if release not in RELEASE_VERSIONS:
+        known = ", ".join([*RELEASE_VERSIONS, "4.4"])
+        raise ValueError(f"no versions are known of Kafka release {release}; known are {known}")
+    return RELEASE_VERSIONS[release]

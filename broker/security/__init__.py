@@ -1,0 +1,1 @@
+"""Who a client is (principal) and what it may do (authorizer)."""
