@@ -1,0 +1,1 @@
+"""The cluster's metadata as one immutable value, and the one replay that makes it from records."""
