@@ -35,14 +35,15 @@ PLACES |= {"topic_config_error_message", "max_version_level", "config_data"}
 
 # Lists that Kafka fills from hash maps; compared in the order of the elements' names.
 UNORDERED = {"topics", "responses", "configs", "results", "groups", "supported_features"}
-UNORDERED |= {"finalized_features", "members", "synonyms"}
+UNORDERED |= {"finalized_features", "members", "synonyms", "partitions"}
 NAMES = ("name", "topic", "group_id", "resource_name", "member_id")
 
 _MEMBER = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
-def _name(item: Any) -> str:
-    return next((str(getattr(item, name)) for name in NAMES if getattr(item, name, None)), "")
+def _name(item: Any) -> tuple[str, int]:
+    text = next((str(getattr(item, name)) for name in NAMES if getattr(item, name, None)), "")
+    return text, getattr(item, "partition_index", 0)
 
 
 class Normaliser:
