@@ -20,7 +20,7 @@ BROKER_LAYERS: list[list[str]] = [
     ["runtime"],
     ["replication"],
     ["storage", "network", "security", "quotas"],
-    ["metrics", "config", "clock"],
+    ["metrics", "config", "clock", "principal"],
 ]
 
 
