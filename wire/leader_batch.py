@@ -1,0 +1,98 @@
+"""The batch that a leader writes for a validated one: patched in place, or rebuilt.
+
+Source: Kafka class LogValidator (assignOffsetsNonCompressed,
+validateMessagesAndAssignOffsetsCompressed, buildRecordsAndAssignOffsets).
+"""
+
+from __future__ import annotations
+
+from wire.compression import Compression, compress
+from wire.record_batch import RecordBatch
+from wire.record_builder import batch_attributes, encode_batch, overwrite_batch_header
+from wire.record_kernel import first_timestamp_delta, renumber_records, wrap_int64
+from wire.record_validation import ValidatedRecords
+
+
+def leader_batch(
+    batch: RecordBatch,
+    validated: ValidatedRecords,
+    *,
+    base_offset: int,
+    partition_leader_epoch: int,
+    log_append_time_ms: int | None = None,
+    compression: Compression | None = None,
+    level: int | None = None,
+) -> bytes:
+    """The bytes that a leader appends for a validated batch.
+
+    ``log_append_time_ms`` is the time of the append on a LogAppendTime topic, else None;
+    ``compression`` is the topic's codec, None for compression.type=producer. The batch is
+    rebuilt when the codec differs (control batches stay as they are) or when a compressed
+    batch's offset deltas are not 0, 1, 2…; otherwise its bytes are kept and the header patched.
+    """
+    source = batch.compression
+    target = source if compression is None else compression
+    if target is not source:
+        is_rebuilt = not (source is Compression.NONE and batch.is_control)
+    else:
+        is_rebuilt = source is not Compression.NONE and not validated.is_consecutive
+    if is_rebuilt:
+        return rebuild_batch(
+            batch,
+            validated,
+            base_offset=base_offset,
+            partition_leader_epoch=partition_leader_epoch,
+            log_append_time_ms=log_append_time_ms,
+            compression=target,
+            level=level,
+        )
+    patched = bytearray(batch.to_bytes())
+    is_append_time = log_append_time_ms is not None
+    overwrite_batch_header(
+        patched,
+        base_offset=base_offset,
+        partition_leader_epoch=partition_leader_epoch,
+        max_timestamp=log_append_time_ms if is_append_time else validated.max_timestamp,
+        log_append_time=is_append_time,
+    )
+    return bytes(patched)
+
+
+def rebuild_batch(
+    batch: RecordBatch,
+    validated: ValidatedRecords,
+    *,
+    base_offset: int,
+    partition_leader_epoch: int,
+    log_append_time_ms: int | None = None,
+    compression: Compression = Compression.NONE,
+    level: int | None = None,
+) -> bytes:
+    """Encode the records of a validated batch anew, with offset deltas 0, 1, 2…
+
+    Keys, values and headers are copied byte for byte; the first record's timestamp becomes the
+    base timestamp (LogValidator.buildRecordsAndAssignOffsets).
+    """
+    first_delta = first_timestamp_delta(validated.payload, validated.payload_position)
+    is_flat = batch.is_log_append_time  # all records then have the batch's one timestamp
+    records = renumber_records(
+        validated.payload, validated.payload_position, validated.record_count, -first_delta, is_flat, 0
+    )
+    first_timestamp = batch.max_timestamp if is_flat else wrap_int64(batch.base_timestamp + first_delta)
+    return encode_batch(
+        compress(compression, records, level),
+        record_count=validated.record_count,
+        last_offset_delta=validated.record_count - 1,
+        base_timestamp=first_timestamp,
+        max_timestamp=validated.max_timestamp if log_append_time_ms is None else log_append_time_ms,
+        attributes=batch_attributes(
+            compression,
+            log_append_time=log_append_time_ms is not None,
+            is_transactional=batch.is_transactional,
+        ),
+        base_offset=base_offset,
+        partition_leader_epoch=partition_leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+    )
