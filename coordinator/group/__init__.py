@@ -1,0 +1,1 @@
+"""Groups and committed offsets: the machine behind one partition of `__consumer_offsets`."""
