@@ -1,0 +1,1 @@
+"""Partitions as their leader and followers see them: appends, reads, in-sync replicas, high watermark, waits."""
