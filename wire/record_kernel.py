@@ -13,14 +13,14 @@ else, for bytes that are not records.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wire.errors import MalformedMessage
 
-if TYPE_CHECKING:
+try:
     from mypy_extensions import i64
-else:
-    i64 = int
+except ImportError:  # only annotations name it, and interpreted they are never evaluated
+    i64 = int  # type: ignore[misc]
 
 INT64_MAX: Final = 9223372036854775807
 INT64_MIN: Final = -9223372036854775808
@@ -84,10 +84,6 @@ def write_varint(value: int) -> bytes:
     return write_uvarint(value << 1 if value >= 0 else (~value << 1) | 1)
 
 
-def _beyond_record(index: int) -> MalformedMessage:
-    return MalformedMessage(f"record {index} of the batch is not well formed: a field reaches past its end")
-
-
 def _skip_headers(data: bytes, position: i64, end: i64, index: i64) -> i64:
     """Step over the header count and the headers of one record; returns the position after them."""
     raw, position = read_uvarint32(data, position)
@@ -130,7 +126,7 @@ class RecordScan:
         try:
             self._walk(data, goal, stop)
         except IndexError:
-            raise _beyond_record(self.count) from None
+            raise MalformedMessage("a record of the batch ends in the middle of a field") from None
 
     def _walk(self, data: bytes, goal: i64, stop: i64) -> None:
         position = self.position
@@ -138,54 +134,66 @@ class RecordScan:
         null_keys = self.null_keys
         least = self.min_timestamp_delta
         most = self.max_timestamp_delta
+        most_index = self.max_timestamp_index
         consecutive = self.consecutive
         size: i64 = len(data)
         raw: i64
-        delta: i64
+        byte: i64
         while index < goal and position < stop:
+            # Varints of one and two bytes are read here: interpreted, a call costs more than they do.
             raw = data[position]
-            if raw < 0x80:
-                position += 1
-            else:
-                raw, position = read_uvarint32(data, position)
+            position += 1
+            if raw >= 0x80:
+                byte = data[position]
+                if byte < 0x80:
+                    position += 1
+                    raw += (byte << 7) - 0x80
+                else:
+                    raw, position = read_uvarint32(data, position - 1)
             if raw & 1:
                 raise MalformedMessage(f"record {index} of the batch has a negative length")
             end = position + (raw >> 1)
             if end > size:
                 raise MalformedMessage(f"record {index} of the batch is longer than the bytes left")
+            raw = data[position + 1]  # the timestamp delta, after the attributes
+            if raw < 0x80:
+                position += 2
+                raw = (raw >> 1) ^ -(raw & 1)
+            else:
+                raw, position = read_varlong(data, position + 1)
+            if raw > most:
+                most = raw
+                most_index = index
+            if raw < least:
+                least = raw
+            raw = data[position]
             position += 1
-            raw = data[position]
-            if raw < 0x80:
-                position += 1
-                delta = (raw >> 1) ^ -(raw & 1)
-            else:
-                delta, position = read_varlong(data, position)
-            if delta > most:
-                most = delta
-                self.max_timestamp_index = index
-            if delta < least:
-                least = delta
-            raw = data[position]
-            if raw < 0x80:
-                position += 1
-            else:
-                raw, position = read_uvarint32(data, position)
+            if raw >= 0x80:
+                byte = data[position]
+                if byte < 0x80:
+                    position += 1
+                    raw += (byte << 7) - 0x80
+                else:
+                    raw, position = read_uvarint32(data, position - 1)
             if raw != index << 1:
                 consecutive = False
             raw = data[position]
-            if raw < 0x80:
-                position += 1
-            else:
-                raw, position = read_uvarint32(data, position)
+            position += 1
+            if raw >= 0x80:
+                raw, position = read_uvarint32(data, position - 1)
             if raw & 1:
                 null_keys += 1
             else:
                 position += raw >> 1
             raw = data[position]
-            if raw < 0x80:
-                position += 1
-            else:
-                raw, position = read_uvarint32(data, position)
+            position += 1
+            if raw >= 0x80:
+                byte = data[position]
+                if byte < 0x80:
+                    position += 1
+                    raw += (byte << 7) - 0x80
+                else:
+                    raw, position = read_uvarint32(data, position - 1)
             if not raw & 1:
                 position += raw >> 1
             if data[position] == 0:
@@ -195,11 +203,12 @@ class RecordScan:
             if position != end:
                 raise MalformedMessage(f"record {index} of the batch does not fill its declared length")
             index += 1
-            self.count = index
         self.position = position
+        self.count = index
         self.null_keys = null_keys
         self.min_timestamp_delta = least
         self.max_timestamp_delta = most
+        self.max_timestamp_index = most_index
         self.consecutive = consecutive
 
 
@@ -265,7 +274,7 @@ def find_timestamp(
             position = end
             index += 1
     except IndexError:
-        raise _beyond_record(index) from None
+        raise MalformedMessage("a record of the batch ends in the middle of a field") from None
     return -1, -1
 
 
