@@ -81,6 +81,11 @@ class Clock:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
+    @property
+    def pending_timers(self) -> int:
+        """How many timers wait for their deadline."""
+        return len(self._heap) - self._timers_cancelled
+
     def now_ms(self) -> int:
         """Wall time, milliseconds since 1970; may be asked from any thread."""
         return self._wall_ms() + self._moved_ms

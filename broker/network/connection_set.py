@@ -1,0 +1,229 @@
+"""All connections of a node: who may come in, who has been idle too long, what they share.
+
+Source: `ConnectionQuotas`, `Selector`'s idle expiry, `SocketServer.Processor.closeExcessConnections`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from broker.network.connection import Connection, ReadBuffer
+from broker.network.request_budget import RequestBudget
+
+if TYPE_CHECKING:
+    from broker.clock import Clock, Timer
+    from broker.network.peer import Peer
+
+logger = logging.getLogger(__name__)
+
+INT_MAX = 2**31 - 1
+HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
+REPORTED_HOSTS_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """The settings that bound connections, under Kafka's names; defaults are Kafka's.
+
+    `request_budget_bytes` (`queued.max.request.bytes`, without limit in Kafka) is finite here:
+    a node must not be filled by what clients send.
+    """
+
+    socket_request_max_bytes: int = 104_857_600
+    request_budget_bytes: int = 268_435_456
+    connections_max_idle_ms: int = 600_000
+    max_connections: int = INT_MAX
+    listener_max_connections: dict[str, int] = field(default_factory=dict)
+    max_connections_per_ip: int = INT_MAX
+    max_connections_per_ip_overrides: dict[str, int] = field(default_factory=dict)
+    protected_listener: str | None = None
+    """The inter-broker listener where it is not the only one: never refused for `max.connections`."""
+    socket_listen_backlog_size: int = 50
+
+
+class ConnectionSet:
+    """The connections of all listeners of one node, on one loop."""
+
+    def __init__(self, clock: Clock, limits: ConnectionLimits, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.read_buffer = ReadBuffer()
+        self.budget = RequestBudget(limits.request_budget_bytes)
+        self._limits = limits
+        self.clock = clock
+        self._connections: set[Connection] = set()
+        self._held: deque[Connection] = deque()
+        self._by_listener: Counter[str] = Counter()
+        self._by_host: Counter[str] = Counter()
+        self._idle_timer: Timer | None = None
+        self._reported: set[tuple[str, str]] = set()
+        self._closed = asyncio.Event()
+        self._accepted = 0
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def all(self) -> list[Connection]:
+        """The connections there are, held ones too."""
+        return list(self._connections)
+
+    @property
+    def limits(self) -> ConnectionLimits:
+        """The limits in force; assigning new ones (dynamic settings) applies them at once."""
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: ConnectionLimits) -> None:
+        self._limits = limits
+        self.budget.limit_bytes = limits.request_budget_bytes
+        self._let_in_held()
+
+    # --- coming and going --------------------------------------------------------------------
+
+    def admit(self, connection: Connection) -> None:
+        """Let a new connection in, hold it until there is a place, or close it."""
+        host = connection.peer.client_host
+        limits = self._limits
+        self._accepted += 1
+        connection.peer.connection_id = (
+            f"{connection.listener_name}-{host}:{connection.peer.client_port}-{self._accepted}"
+        )
+        self._connections.add(connection)
+        self._by_host[host] += 1
+        per_host_max = limits.max_connections_per_ip_overrides.get(host, limits.max_connections_per_ip)
+        if self._by_host[host] > per_host_max:
+            self._report_once(
+                "max.connections.per.ip",
+                host,
+                f"connection from {host} closed: it has {per_host_max} already (setting max.connections.per.ip)",
+            )
+            connection.close("more connections from one address than max.connections.per.ip")
+            return
+        if self._has_place(connection.listener_name) and not self._held:
+            self._place(connection)
+        elif connection.listener_name == limits.protected_listener:
+            self._place(connection)
+            self._close_least_recently_used()
+        elif len(self._held) < limits.socket_listen_backlog_size:
+            connection.hold()
+            self._held.append(connection)
+        else:
+            connection.close("more connections than max.connections")
+
+    def remove(self, connection: Connection) -> None:
+        """A connection is gone; the first one held takes its place."""
+        self._connections.discard(connection)
+        host = connection.peer.client_host
+        self._by_host[host] -= 1
+        if self._by_host[host] <= 0:
+            del self._by_host[host]
+        if connection in self._held:
+            self._held.remove(connection)
+        elif connection.is_placed:
+            self._by_listener[connection.listener_name] -= 1
+        self._let_in_held()
+        if not self._connections:
+            self._closed.set()
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+                self._idle_timer = None
+
+    def _has_place(self, listener_name: str) -> bool:
+        limits = self._limits
+        listener_max = limits.listener_max_connections.get(listener_name, INT_MAX)
+        if self._by_listener[listener_name] >= listener_max:
+            return False
+        return self._by_listener.total() < limits.max_connections
+
+    def _place(self, connection: Connection) -> None:
+        self._by_listener[connection.listener_name] += 1
+        connection.is_placed = True
+        self._arm_idle_timer(self._limits.connections_max_idle_ms)
+
+    def _let_in_held(self) -> None:
+        for connection in tuple(self._held):
+            if self._has_place(connection.listener_name):
+                self._held.remove(connection)
+                self._place(connection)
+                connection.let_in()
+
+    def _close_least_recently_used(self) -> None:
+        if self._by_listener.total() <= self._limits.max_connections:
+            return
+        candidates = [
+            connection
+            for connection in self._connections
+            if connection.is_placed and connection.listener_name != self._limits.protected_listener
+        ]
+        if candidates:
+            least_recently_used = min(candidates, key=lambda connection: connection.last_active_ms)
+            least_recently_used.drop("its place was needed on the inter-broker listener (max.connections)")
+
+    # --- idle ----------------------------------------------------------------------------------
+
+    def _arm_idle_timer(self, delay_ms: float) -> None:
+        if self._idle_timer is None:
+            self._idle_timer = self.clock.call_later(delay_ms, self._close_idle)
+
+    def _close_idle(self) -> None:
+        """Close what was idle too long; come back when the next one may be."""
+        self._idle_timer = None
+        limit_ms = self._limits.connections_max_idle_ms
+        now_ms = self.clock.monotonic_ms()
+        oldest_ms = now_ms
+        for connection in tuple(self._connections):
+            if connection.is_taking_bytes():
+                connection.last_active_ms = now_ms
+            if now_ms - connection.last_active_ms >= limit_ms:
+                connection.drop(f"idle for {limit_ms} ms (connections.max.idle.ms)")
+            else:
+                oldest_ms = min(oldest_ms, connection.last_active_ms)
+        if self._connections:
+            self._arm_idle_timer(oldest_ms + limit_ms - now_ms)
+
+    # --- reports -------------------------------------------------------------------------------
+
+    def report_refused_size(self, peer: Peer, size: int, prefix: bytes) -> None:
+        """One line, the first time, naming what most likely came instead of Kafka's protocol."""
+        if prefix.startswith(HTTP_METHODS):
+            kind = "HTTP"
+            text = f"{peer.client_host} spoke HTTP to listener {peer.listener_name}, which speaks Kafka's protocol"
+        elif prefix[:2] == b"\x16\x03":
+            kind = "TLS"
+            text = f"{peer.client_host} spoke TLS to listener {peer.listener_name}, which is {peer.security_protocol}"
+        else:
+            kind = "size"
+            allowed = f"0 to {self._limits.socket_request_max_bytes} (setting socket.request.max.bytes)"
+            text = f"{peer.client_host} sent a frame of {size} bytes, allowed are {allowed}"
+        self._report_once(kind, peer.client_host, text + "; connection closed")
+
+    def _report_once(self, kind: str, host: str, text: str) -> None:
+        known = (kind, host)
+        if known in self._reported:
+            logger.debug(text)
+            return
+        if len(self._reported) < REPORTED_HOSTS_MAX:
+            self._reported.add(known)
+        logger.warning(text)
+
+    # --- stopping ------------------------------------------------------------------------------
+
+    async def drop_all(self, reason: str) -> None:
+        """Close every connection; requests in progress run to their ends. Waits until all are gone."""
+        for connection in tuple(self._connections):
+            connection.drop(reason)
+        await self._wait_for_none()
+
+    async def close(self) -> None:
+        """Close every connection, give up its request, and wait until all are gone."""
+        for connection in tuple(self._connections):
+            connection.abort()
+        await self._wait_for_none()
+
+    async def _wait_for_none(self) -> None:
+        if self._connections:
+            self._closed.clear()
+            await self._closed.wait()
