@@ -1,0 +1,76 @@
+"""Which nodes run on this machine: a file for each in a folder only this user can read, from ready to stop.
+
+It holds the ready line, whose control_url carries the token, so that `odradek reset` finds the node by its port.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from odradek.client import parse_address
+from odradek.failure import Failure
+
+
+def running_folder() -> Path:
+    """The folder of this user's running nodes."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    if base and os.path.isdir(base):
+        return Path(base) / "odradek"
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    return Path(tempfile.gettempdir()) / f"odradek-{user}"
+
+
+@contextlib.contextmanager
+def announced(ready: dict[str, Any]) -> Iterator[None]:
+    """Announce a ready node to the other commands until the block ends; where that cannot be, they do without."""
+    files = []
+    with contextlib.suppress(OSError):
+        folder = running_folder()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if is_ours(folder):
+            for address in str(ready["bootstrap_servers"]).split(","):
+                file = folder / f"{parse_address(address)[1]}.json"
+                files.append(file)
+                write_private(file, json.dumps(ready))
+    try:
+        yield
+    finally:
+        for file in files:
+            with contextlib.suppress(OSError):
+                file.unlink(missing_ok=True)
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether nobody else can have put files there: in a shared temporary folder anyone may make its name first."""
+    if not hasattr(os, "getuid"):
+        return True
+    status = folder.lstat()
+    return status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only this user can read, in one step."""
+    unfinished = file.with_suffix(f".{os.getpid()}")
+    with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        out.write(text)
+    os.replace(unfinished, file)
+
+
+def control_url_of(bootstrap_server: str) -> str:
+    """The control address of the node at a port of this machine; raises Failure where none is announced."""
+    host, port = parse_address(bootstrap_server)
+    file = running_folder() / f"{port}.json"
+    try:
+        if not is_ours(file.parent):
+            raise Failure(f"{file.parent} belongs to another user: give --control-url from the node's ready line.")
+        return str(json.loads(file.read_text(encoding="utf-8"))["control_url"])
+    except (OSError, ValueError, KeyError):
+        raise Failure(
+            f"No node of yours runs at {host}:{port} on this machine (for another one give --control-url)."
+        ) from None
