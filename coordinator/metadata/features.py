@@ -108,3 +108,8 @@ def supports_controller_registration(metadata_version: int) -> bool:
 def supports_directory_assignment(metadata_version: int) -> bool:
     """Whether partitions name the log directories of their replicas: from 3.7-IV2."""
     return metadata_version >= 17
+
+
+def supports_elr(metadata_version: int) -> bool:
+    """Whether partitions may have eligible leader replicas: from 4.0-IV1."""
+    return metadata_version >= 23

@@ -1,0 +1,1 @@
+"""The metadata controller: what becomes of a request that changes the cluster, as records."""
