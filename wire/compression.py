@@ -2,7 +2,7 @@
 
 Decompression is bounded: the caller gives the most bytes it will take, no buffer is ever sized
 from a length that the input merely claims, and a payload that would grow past the limit is cut
-off with MalformedMessage. For lz4 and zstd the headers of the blocks are walked first: they give
+off with DecompressedTooLarge. For lz4 and zstd the headers of the blocks are walked first: they give
 an upper bound that the input's own size enforces.
 
 Source: Kafka package org.apache.kafka.common.compress; KIP-110 (zstd), KIP-390 (levels).
@@ -22,13 +22,22 @@ from wire.errors import ErrorCode, KafkaError, MalformedMessage
 DECOMPRESSED_SIZE_LIMIT = 128 * 1024 * 1024
 """The most bytes the records of one batch may take unpacked, unless a caller says otherwise."""
 
+_GZIP_SYSTEM_POSITION = 9
+_GZIP_UNKNOWN_SYSTEM = b"\xff"
+"""What Java writes: a batch tells nothing of the machine that compressed it."""
 _SNAPPY_MAGIC = b"\x82SNAPPY\0"
 _SNAPPY_HEADER = _SNAPPY_MAGIC + b"\0\0\0\1\0\0\0\1"
 _SNAPPY_BLOCK_SIZE = 32 * 1024
 _SNAPPY_RATIO_MAX = 22
 """A copy of 3 bytes yields at most 64: a block that declares more than this ratio is a lie."""
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_LZ4_HEADER = _LZ4_MAGIC + b"\x60\x40\x82"
+"""Version 1, blocks of 64 KiB that are not linked, no checksums; the last byte is the header's own."""
+_LZ4_BLOCK_SIZE = 64 * 1024
+_LZ4_STORED = 1 << 31
 _LZ4_RATIO_MAX = 256
+_LZ4_LEVEL_DEFAULT = 9
+"""Kafka's default: it stands for the fast compressor."""
 _LZ4_LEVEL_MAX = 12
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_SKIPPABLE_MAGIC = 0x184D2A50
@@ -38,6 +47,10 @@ _ZSTD_WINDOW_SIZE_MAX = 1 << 27
 
 _int32 = struct.Struct(">i")
 _uint32_little = struct.Struct("<I")
+
+
+class DecompressedTooLarge(MalformedMessage):
+    """A payload that would take more bytes, decompressed, than the caller allows."""
 
 
 class Compression(IntEnum):
@@ -71,11 +84,11 @@ class Compression(IntEnum):
     def of_attributes(cls, attributes: int) -> Compression:
         """The codec named by a batch's attributes.
 
-        Raises KafkaError(UNSUPPORTED_COMPRESSION_TYPE) for the ids 5 to 7, which name none.
+        Raises KafkaError(UNKNOWN_SERVER_ERROR), Kafka's own answer, for the ids 5 to 7, which name none.
         """
         codec = attributes & 0x07
         if codec > cls.ZSTD:
-            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression type id: {codec}")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
         return cls(codec)
 
 
@@ -88,23 +101,20 @@ def compress(compression: Compression, data: bytes, level: int | None = None) ->
         return data
     if compression is Compression.GZIP:
         packer = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, 31)
-        return packer.compress(data) + packer.flush()
+        member = packer.compress(data) + packer.flush()
+        return member[:_GZIP_SYSTEM_POSITION] + _GZIP_UNKNOWN_SYSTEM + member[_GZIP_SYSTEM_POSITION + 1 :]
     if compression is Compression.SNAPPY:
         return _compress_snappy(data)
     if compression is Compression.LZ4:
-        # Kafka's reader refuses linked blocks; its default level means the fast compressor.
-        frame = cramjam.lz4.Compressor(
-            level=1 if level is None else min(level, _LZ4_LEVEL_MAX), content_checksum=False, block_linked=False
-        )
-        frame.compress(data)
-        return bytes(frame.finish())
+        return _compress_lz4(data, _LZ4_LEVEL_DEFAULT if level is None else level)
     return bytes(cramjam.zstd.compress(data, level=3 if level is None else level))
 
 
 def decompress(compression: Compression, data: bytes | memoryview, size_limit: int) -> bytes:
     """Decompress ``data`` to at most ``size_limit`` bytes.
 
-    Raises MalformedMessage for bytes that the codec does not read and for a result over the limit.
+    Raises MalformedMessage for bytes that the codec does not read, DecompressedTooLarge for a
+    result over the limit.
     """
     if compression is Compression.NONE:
         if len(data) > size_limit:
@@ -122,8 +132,8 @@ def decompress(compression: Compression, data: bytes | memoryview, size_limit: i
     return _unpack(cramjam.zstd.decompress_into, frame, _zstd_bound(frame), size_limit, "zstd")
 
 
-def _over_limit(size_limit: int) -> MalformedMessage:
-    return MalformedMessage(f"the records take more than the limit of {size_limit} bytes when decompressed")
+def _over_limit(size_limit: int) -> DecompressedTooLarge:
+    return DecompressedTooLarge(f"the records take more than the limit of {size_limit} bytes when decompressed")
 
 
 def _broken(codec: str, why: str) -> MalformedMessage:
@@ -177,7 +187,10 @@ def _compress_snappy(data: bytes) -> bytes:
 
 
 def _decompress_snappy(data: bytes, size_limit: int) -> bytes:
-    """Read the xerial framing, or one raw block where its magic is missing, as snappy-java does."""
+    """Read the xerial framing, or one raw block where its magic is missing.
+
+    As in snappy-java, streams may follow each other and up to three last bytes are ignored.
+    """
     if not data.startswith(_SNAPPY_MAGIC):
         return _decompress_snappy_block(data, size_limit, size_limit)
     if len(data) < len(_SNAPPY_HEADER):
@@ -185,12 +198,10 @@ def _decompress_snappy(data: bytes, size_limit: int) -> bytes:
     parts: list[bytes] = []
     left = size_limit
     position = len(_SNAPPY_HEADER)
-    while position < len(data):
-        if data.startswith(_SNAPPY_MAGIC, position):  # streams may follow each other
+    while position + 4 <= len(data):
+        if data.startswith(_SNAPPY_MAGIC, position):
             position += len(_SNAPPY_HEADER)
             continue
-        if position + 4 > len(data):
-            raise _broken("snappy", "a block length is cut off")
         size: int = _int32.unpack_from(data, position)[0]
         position += 4
         if not 0 <= size <= len(data) - position:
@@ -217,6 +228,26 @@ def _decompress_snappy_block(block: bytes, left: int, size_limit: int) -> bytes:
     except cramjam.DecompressionError as error:
         raise _broken("snappy", str(error)) from None
     return bytes(memoryview(unpacked)[:size])
+
+
+def _compress_lz4(data: bytes, level: int) -> bytes:
+    """One frame of blocks that are not linked: Kafka's reader refuses linked ones."""
+    if level != _LZ4_LEVEL_DEFAULT:
+        frame = cramjam.lz4.Compressor(level=min(level, _LZ4_LEVEL_MAX), content_checksum=False, block_linked=False)
+        frame.compress(data)
+        return bytes(frame.finish())
+    parts = [_LZ4_HEADER]
+    for start in range(0, len(data), _LZ4_BLOCK_SIZE):
+        block = data[start : start + _LZ4_BLOCK_SIZE]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) < len(block):
+            parts.append(_uint32_little.pack(len(packed)))
+            parts.append(packed)
+        else:
+            parts.append(_uint32_little.pack(len(block) | _LZ4_STORED))
+            parts.append(block)
+    parts.append(b"\0\0\0\0")
+    return b"".join(parts)
 
 
 def _lz4_extent(frame: bytes) -> tuple[int, int]:

@@ -7,6 +7,7 @@ validateMessagesAndAssignOffsetsCompressed, buildRecordsAndAssignOffsets).
 from __future__ import annotations
 
 from wire.compression import Compression, compress
+from wire.errors import ErrorCode, KafkaError
 from wire.record_batch import RecordBatch
 from wire.record_builder import batch_attributes, encode_batch, overwrite_batch_header
 from wire.record_kernel import first_timestamp_delta, renumber_records, wrap_int64
@@ -27,16 +28,19 @@ def leader_batch(
 
     ``log_append_time_ms`` is the time of the append on a LogAppendTime topic, else None;
     ``compression`` is the topic's codec, None for compression.type=producer. The batch is
-    rebuilt when the codec differs (control batches stay as they are) or when a compressed
-    batch's offset deltas are not 0, 1, 2…; otherwise its bytes are kept and the header patched.
+    rebuilt when the codec differs (control batches stay as they are); otherwise its bytes are
+    kept and the header patched. Raises KafkaError(UNKNOWN_SERVER_ERROR), as Kafka 4.4 does, for a
+    batch that stays compressed with its codec and whose offset deltas are not 0, 1, 2…: Kafka means to
+    rebuild it, but has skipped the keys and values by then.
     """
     source = batch.compression
     target = source if compression is None else compression
-    if target is not source:
-        is_rebuilt = not (source is Compression.NONE and batch.is_control)
-    else:
-        is_rebuilt = source is not Compression.NONE and not validated.is_consecutive
-    if is_rebuilt:
+    if target is source and source is not Compression.NONE and not validated.is_consecutive:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"The offset deltas of the records in a batch compressed with {source.label} are not 0, 1, 2 and so on.",
+        )
+    if target is not source and not (source is Compression.NONE and batch.is_control):
         return rebuild_batch(
             batch,
             validated,

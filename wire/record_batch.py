@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from crc32c import crc32c
 
-from wire.compression import DECOMPRESSED_SIZE_LIMIT, Compression, decompress
+from wire.compression import DECOMPRESSED_SIZE_LIMIT, Compression, DecompressedTooLarge, decompress
 from wire.errors import ErrorCode, KafkaError, MalformedMessage
 from wire.legacy_records import LegacyBatch
 from wire.record_kernel import INT64_MIN, find_timestamp, read_record, wrap_int64
@@ -42,6 +42,8 @@ LOG_APPEND_TIME_FLAG = 0x08
 TRANSACTIONAL_FLAG = 0x10
 CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
+ATTRIBUTES_MASK = 0x7F
+"""All attribute bits that mean something."""
 
 HEADER = Struct(">qiibIhiqqqhii")
 _length = Struct(">i")
@@ -159,7 +161,7 @@ class RecordBatch:
 
     @property
     def compression(self) -> Compression:
-        """The codec; raises KafkaError(UNSUPPORTED_COMPRESSION_TYPE) for ids that mean nothing."""
+        """The codec; raises KafkaError(UNKNOWN_SERVER_ERROR) for ids that mean nothing."""
         return Compression.of_attributes(self.attributes)
 
     @property
@@ -211,8 +213,9 @@ class RecordBatch:
     def payload(self, size_limit: int = DECOMPRESSED_SIZE_LIMIT) -> tuple[bytes, int, int]:
         """The records without compression, as (buffer, start, end).
 
-        Uncompressed records are not copied. Raises KafkaError(INVALID_RECORD) when they do not
-        decompress or take more than ``size_limit`` bytes.
+        Uncompressed records are not copied. Raises KafkaError(UNKNOWN_SERVER_ERROR), which is
+        Kafka's answer, when they do not decompress, and INVALID_RECORD when they would take more
+        than ``size_limit`` bytes.
         """
         compression = self.compression
         if compression is Compression.NONE:
@@ -220,8 +223,10 @@ class RecordBatch:
         packed = memoryview(self.buffer)[self.payload_position : self.end_position]
         try:
             unpacked = decompress(compression, packed, size_limit)
-        except MalformedMessage as error:
+        except DecompressedTooLarge as error:
             raise KafkaError(ErrorCode.INVALID_RECORD, f"Record batch cannot be read: {error}.") from None
+        except MalformedMessage as error:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Record batch cannot be read: {error}.") from None
         return unpacked, 0, len(unpacked)
 
     def records(self, size_limit: int = DECOMPRESSED_SIZE_LIMIT) -> Iterator[Record]:

@@ -14,6 +14,7 @@ from crc32c import crc32c
 
 from wire.compression import Compression, compress
 from wire.record_batch import (
+    ATTRIBUTES_MASK,
     BATCH_HEADER_SIZE,
     CONTROL_FLAG,
     CRC_START,
@@ -226,16 +227,17 @@ def overwrite_batch_header(
     """
     _int64.pack_into(buffer, position, base_offset)
     _int32.pack_into(buffer, position + 12, partition_leader_epoch)
-    has_changed = False
-    if max_timestamp is not None and _int64.unpack_from(buffer, position + 35)[0] != max_timestamp:
-        _int64.pack_into(buffer, position + 35, max_timestamp)
-        has_changed = True
-    if log_append_time is not None:
-        attributes: int = _int16.unpack_from(buffer, position + CRC_START)[0]
+    attributes: int = _int16.unpack_from(buffer, position + CRC_START)[0]
+    if log_append_time is None:
+        wanted = attributes
+    else:
         wanted = attributes | LOG_APPEND_TIME_FLAG if log_append_time else attributes & ~LOG_APPEND_TIME_FLAG
-        if wanted != attributes:
-            _int16.pack_into(buffer, position + CRC_START, wanted)
-            has_changed = True
-    if has_changed:
-        end = position + LOG_OVERHEAD_SIZE + _int32.unpack_from(buffer, position + 8)[0]
-        _uint32.pack_into(buffer, position + 17, crc32c(memoryview(buffer)[position + CRC_START : end]))
+    has_new_timestamp = max_timestamp is not None and _int64.unpack_from(buffer, position + 35)[0] != max_timestamp
+    if not has_new_timestamp and wanted == attributes:
+        return
+    if has_new_timestamp:
+        _int64.pack_into(buffer, position + 35, max_timestamp)
+    # As in Kafka, attribute bits that mean nothing are lost when a header is written anew.
+    _int16.pack_into(buffer, position + CRC_START, wanted & ATTRIBUTES_MASK)
+    end = position + LOG_OVERHEAD_SIZE + _int32.unpack_from(buffer, position + 8)[0]
+    _uint32.pack_into(buffer, position + 17, crc32c(memoryview(buffer)[position + CRC_START : end]))

@@ -257,6 +257,19 @@ def faulty_records(
     return faults
 
 
+def largest_record(data: bytes, position: i64, count: i64) -> int:
+    """The greatest size in bytes that a record declares; the records must have been walked before."""
+    largest: i64 = 0
+    while count > 0:
+        raw, position = read_uvarint32(data, position)
+        size = raw >> 1
+        if size > largest:
+            largest = size
+        position += size
+        count -= 1
+    return largest
+
+
 def find_timestamp(
     data: bytes, position: i64, count: i64, base_timestamp: int, target: int, first_offset_delta: int
 ) -> tuple[int, int]:

@@ -16,10 +16,13 @@ from typing import NamedTuple
 from wire.compression import DECOMPRESSED_SIZE_LIMIT, Compression
 from wire.errors import ErrorCode, KafkaError, MalformedMessage
 from wire.record_batch import NO_TIMESTAMP, RecordBatch, any_batches
-from wire.record_kernel import INT64_MAX, INT64_MIN, NULL_KEY, RecordScan, faulty_records
+from wire.record_kernel import INT64_MAX, INT64_MIN, NULL_KEY, RecordScan, faulty_records, largest_record
 
 SLICE_SIZE = 256 * 1024
 """Bytes walked in one call of a compiled kernel, which holds the interpreter lock meanwhile."""
+
+RECORD_SIZE_MAX = 0x7FFFFFFF - 8
+"""Kafka's default of max.decompressed.message.bytes: no limit but that of an array in Java."""
 
 
 class RecordError(NamedTuple):
@@ -116,23 +119,23 @@ def check_batch_header(
         return
     if batch.last_offset_delta + 1 <= 0:
         raise _invalid(
-            f"Batch has an invalid offset range: [0, {batch.last_offset_delta}] in topic partition {topic_partition}."
+            f"Batch has an invalid offset range: [0, {batch.last_offset_delta}] in topic partition {topic_partition}"
         )
     if batch.record_count <= 0:
         raise _invalid(
-            f"Invalid reported count for record batch: {batch.record_count} in topic partition {topic_partition}."
+            f"Invalid reported count for record batch: {batch.record_count} in topic partition {topic_partition}"
         )
     if batch.record_count != batch.last_offset_delta + 1:
         raise _invalid(
             f"Inconsistent batch offset range [0, {batch.last_offset_delta}] and count of records"
-            f" {batch.record_count} in topic partition {topic_partition}."
+            f" {batch.record_count} in topic partition {topic_partition}"
         )
     if batch.is_control:
-        raise _invalid(f"Clients are not allowed to write control records (topic partition {topic_partition}).")
+        raise _invalid(f"Clients are not allowed to write control records in topic partition {topic_partition}")
     if batch.has_producer_id and batch.base_sequence < 0:
         raise _invalid(
             f"Invalid sequence number {batch.base_sequence} in record batch with producerId"
-            f" {batch.producer_id} in topic partition {topic_partition}."
+            f" {batch.producer_id} in topic partition {topic_partition}"
         )
 
 
@@ -144,21 +147,32 @@ def validate_records(
     timestamp_before_max_ms: int = INT64_MAX,
     timestamp_after_max_ms: int = INT64_MAX,
     is_compacted: bool = False,
+    max_decompressed_message_bytes: int = RECORD_SIZE_MAX,
     topic_partition: object = "",
     size_limit: int = DECOMPRESSED_SIZE_LIMIT,
 ) -> ValidatedRecords:
     """Walk every record of a batch, decompressed, and check it against the topic's rules.
 
     ``log_append_time`` says that the topic's message.timestamp.type is LogAppendTime, so that
-    timestamps are not compared with ``now_ms``. ``is_compacted``: records need keys. Raises
-    KafkaError(INVALID_RECORD) at once for records that cannot be decoded or take more than
-    ``size_limit`` bytes decompressed; RejectedRecords, naming all of them, for records that break
-    a rule.
+    timestamps are not compared with ``now_ms``. ``is_compacted``: records need keys.
+    ``max_decompressed_message_bytes`` bounds each record of a compressed batch, ``size_limit``
+    all of them together.
+
+    Raises KafkaError at once: INVALID_RECORD for records that cannot be decoded or are over a
+    limit, UNKNOWN_SERVER_ERROR (Kafka's answer) for payloads that do not decompress. Raises
+    RejectedRecords, naming all of them, for records that break a rule.
     """
     payload, start, end = batch.payload(size_limit)
     if end != len(payload):
         payload = payload[:end]
     scan = _walk(batch, payload, start, end)
+    if max_decompressed_message_bytes < end - start and batch.compression is not Compression.NONE:
+        largest = largest_record(payload, start, scan.count)
+        if largest > max_decompressed_message_bytes:
+            raise _invalid(
+                f"Invalid record size: {largest} exceeds the configured maximum record size of"
+                f" {max_decompressed_message_bytes} (max.decompressed.message.bytes)."
+            )
     if batch.is_log_append_time:
         least = most = batch.max_timestamp
         most_index = 0
@@ -265,7 +279,7 @@ def _keyless(payload: bytes, start: int, count: int) -> frozenset[int]:
 
 
 def _no_key(rules: _Rules) -> str:
-    return f"Compacted topic cannot accept message without key in topic partition {rules.topic_partition}."
+    return f"Compacted topic cannot accept message without key in topic partition {rules.topic_partition}"
 
 
 def _out_of_range(timestamp: int, offset: int, rules: _Rules) -> str:
@@ -279,7 +293,9 @@ def _rejected(code: ErrorCode, record_errors: list[RecordError]) -> RejectedReco
     if code is ErrorCode.INVALID_TIMESTAMP:
         message = "One or more records have been rejected due to invalid timestamp"
     else:
-        shown = ", ".join(f"{error.batch_index}: {error.message}" for error in record_errors[:3])
+        shown = ", ".join(
+            f"RecordError(batchIndex={error.batch_index}, message='{error.message}')" for error in record_errors[:3]
+        )
         message = (
             f"One or more records have been rejected due to {len(record_errors)} record errors in total,"
             f" and only showing the first three errors at most: [{shown}]"
