@@ -26,6 +26,10 @@ class Items(NamedTuple):
     struct: str
     copied: dict[str, str]
     children: Items | None = None
+    has_message: bool = True
+    """False where Kafka leaves the item's message out: versions without the field could not carry it."""
+    constants: tuple[tuple[str, int], ...] = ()
+    """Fields of the response's struct that say "unknown" by another value than the schema's default."""
 
 
 _BY_NAME = {"name": "name"}
@@ -39,7 +43,8 @@ _STATE_PARTITIONS = Items("partitions", "partitions", "PartitionResult", {"parti
 ITEM_ERRORS: dict[int, Items] = {
     ApiKey.PRODUCE: Items(
         "topic_data", "responses", "TopicProduceResponse", _BY_NAME_AND_ID,
-        Items("partition_data", "partition_responses", "PartitionProduceResponse", {"index": "index"}),
+        Items("partition_data", "partition_responses", "PartitionProduceResponse", {"index": "index"},
+              constants=(("base_offset", -1),)),
     ),
     ApiKey.LIST_OFFSETS: Items(
         "topics", "topics", "ListOffsetsTopicResponse", _BY_NAME,
@@ -50,11 +55,14 @@ ITEM_ERRORS: dict[int, Items] = {
         "topics", "topics", "OffsetCommitResponseTopic", _BY_NAME_AND_ID,
         Items("partitions", "partitions", "OffsetCommitResponsePartition", _BY_INDEX),
     ),
-    ApiKey.DESCRIBE_GROUPS: Items("groups", "groups", "DescribedGroup", _BY_GROUP),
+    ApiKey.DESCRIBE_GROUPS: Items(
+        "groups", "groups", "DescribedGroup", _BY_GROUP, has_message=False
+    ),
     ApiKey.CREATE_TOPICS: Items("topics", "topics", "CreatableTopicResult", _BY_NAME),
     ApiKey.DELETE_RECORDS: Items(
         "topics", "topics", "DeleteRecordsTopicResult", _BY_NAME,
-        Items("partitions", "partitions", "DeleteRecordsPartitionResult", _BY_INDEX),
+        Items("partitions", "partitions", "DeleteRecordsPartitionResult", _BY_INDEX,
+              constants=(("low_watermark", -1),)),
     ),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Items(
         "topics", "topics", "OffsetForLeaderTopicResult", {"topic": "topic"},
@@ -146,7 +154,7 @@ def _with_error(struct: Any, code: int, message: str | None) -> Any:
     for name in ("error_code", "partition_error_code"):
         if name in slots:
             setattr(struct, name, code)
-    if "error_message" in slots:
+    if message is not None and "error_message" in slots:
         struct.error_message = message
     return struct
 
@@ -155,12 +163,12 @@ def _mirror(items: Items, key: int, parent: Any, code: int, message: str | None)
     struct_class = getattr(import_module(f"wire.messages.{API_SPECS[key].module}"), items.struct)
     mirrored = []
     for item in getattr(parent, items.request_list) or ():
-        values = {
+        values = dict(items.constants) | {
             to_field: getattr(item, from_field) if from_field else item for from_field, to_field in items.copied.items()
         }
         if items.children is not None:
             values[items.children.response_list] = _mirror(items.children, key, item, code, message)
-        mirrored.append(_with_error(struct_class(**values), code, message))
+        mirrored.append(_with_error(struct_class(**values), code, message if items.has_message else None))
     return mirrored
 
 
@@ -298,12 +306,29 @@ def _alter_user_scram_credentials(request: Any, _version: int, code: int, messag
     return messages.AlterUserScramCredentialsResponse(results=results)
 
 
+def _elect_leaders(request: Any, version: int, code: int, message: str | None) -> Any:
+    from wire.messages import elect_leaders as messages
+
+    results = [
+        messages.ReplicaElectionResult(
+            topic=topic.topic,
+            partition_result=[
+                messages.PartitionResult(partition_id=index, error_code=code, error_message=message)
+                for index in topic.partitions
+            ],
+        )
+        for topic in request.topic_partitions or ()
+    ]
+    return messages.ElectLeadersResponse(error_code=code if version >= 1 else 0, replica_election_results=results)
+
+
 _SPECIAL = {
     ApiKey.FETCH: _fetch,
     ApiKey.OFFSET_FETCH: _offset_fetch,
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.DELETE_TOPICS: _delete_topics,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    ApiKey.ELECT_LEADERS: _elect_leaders,
     ApiKey.ALTER_REPLICA_LOG_DIRS: _alter_replica_log_dirs,
     ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_user_scram_credentials,
