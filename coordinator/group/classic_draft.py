@@ -99,9 +99,7 @@ class ClassicDraft:
         """Change the state; a change that is not in the table is a fault of this program."""
         group = self.group
         if group.state not in VALID_PREVIOUS_STATES[state]:
-            raise AssertionError(
-                f"group {group.group_id} cannot become {state.value} from {group.state_name}"
-            )
+            raise AssertionError(f"group {group.group_id} cannot become {state.value} from {group.state_name}")
         group.previous_state = group.state
         group.state = state
         group.state_timestamp_ms = self.now_ms

@@ -1,7 +1,7 @@
 """A classic group: its states, members and what can be asked of it.
 
 The group is a value: deciding code works on a copy (see classic_draft.py), and settling a decision
-puts the copy in place. What a GroupMetadata record holds is durable (`restore`, `as_record`), the
+puts the copy in place. What a GroupMetadata record holds is durable (see classic_records.py), the
 rest (who waits, deadlines, pending ids) is not. Source: Kafka's ClassicGroup, ClassicGroupMember.
 """
 
@@ -10,19 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from coordinator.group.group import GroupType, OffsetExpiry
+from coordinator.group.group import GroupType, OffsetExpiry, SessionRefreshed
 from coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE, topics_of_all
 from coordinator.machine import CoordinatorRecord, Ticket
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.list_groups import ListedGroup
-from wire.messages.records.consumer_offsets import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-)
-
-GROUP_METADATA_VERSION = 3
-"""The version that Kafka 4.4 writes, although it reads 4 as well."""
+from wire.messages.records.consumer_offsets import GroupMetadataKey
 
 Protocols = tuple[tuple[str, bytes], ...]
 """(name, metadata) in the member's order of preference."""
@@ -154,9 +147,7 @@ class ClassicGroup:
     @property
     def all_members_joined(self) -> bool:
         """Every member waits in the join phase and no given-out id is outstanding."""
-        return not self.pending_joins and all(
-            member.join_ticket is not None for member in self.members.values()
-        )
+        return not self.pending_joins and all(member.join_ticket is not None for member in self.members.values())
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -255,11 +246,7 @@ class ClassicGroup:
             idle_since = self.state_timestamp_ms
             # Records below version 2 have no time: age then counts from each commit.
             return OffsetExpiry(idle_since if idle_since >= 0 else None)
-        if (
-            self.is_consumer_protocol
-            and self.subscribed_topics is not None
-            and self.state is ClassicGroupState.STABLE
-        ):
+        if self.is_consumer_protocol and self.subscribed_topics is not None and self.state is ClassicGroupState.STABLE:
             return OffsetExpiry()
         return None
 
@@ -271,6 +258,22 @@ class ClassicGroup:
             group_state=self.state_name,
             group_type=self.group_type.title,
         )
+
+    def session_refreshed(self, member_id: str, now_ms: int) -> SessionRefreshed:
+        """The change that the member was heard of at `now_ms`."""
+        timeout_ms = self.members[member_id].session_timeout_ms
+        return SessionRefreshed(self.group_id, member_id, now_ms + timeout_ms)
+
+    def sessions_kept_alive(self, member_id: str, now_ms: int) -> tuple[SessionRefreshed, ...]:
+        """See Group."""
+        states = (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE)
+        if self.state not in states or member_id not in self.members:
+            return ()
+        return (self.session_refreshed(member_id, now_ms),)
+
+    def refresh_session(self, member_id: str, deadline_ms: int) -> None:
+        """See Group."""
+        self.session_deadlines[member_id] = deadline_ms
 
     def earliest_deadline_ms(self) -> int | None:
         """See Group. A member that is alive by waiting gets a new session when its wait ends."""
@@ -286,7 +289,7 @@ class ClassicGroup:
             deadlines.append(self.sync_deadline_ms)
         return min(deadlines, default=None)
 
-    # --- copies and records ----------------------------------------------------------------
+    # --- copies ----------------------------------------------------------------------------
 
     def copy(self) -> ClassicGroup:
         """A copy to work on; members are shared, as they are never edited."""
@@ -307,86 +310,8 @@ class ClassicGroup:
             return frozenset()
         if self.protocol_name is None:
             return None
-        return topics_of_all(
-            member.metadata(self.protocol_name) for member in self.members.values()
-        )
-
-    def as_record(self) -> CoordinatorRecord:
-        """The record that stores the present generation with its members and assignments."""
-        members = [
-            MemberMetadata(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
-                session_timeout=member.session_timeout_ms,
-                subscription=member.metadata(self.protocol_name),
-                assignment=member.assignment,
-            )
-            for member in self.members.values()
-        ]
-        value = GroupMetadataValue(
-            protocol_type=self.protocol_type or "",
-            generation=self.generation_id,
-            protocol=self.protocol_name,
-            leader=self.leader_id,
-            current_state_timestamp=self.state_timestamp_ms,
-            members=members,
-        )
-        return CoordinatorRecord(
-            GroupMetadataKey(group=self.group_id), value, GROUP_METADATA_VERSION
-        )
+        return topics_of_all(member.metadata(self.protocol_name) for member in self.members.values())
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """See Group."""
         return [CoordinatorRecord(GroupMetadataKey(group=self.group_id), None)]
-
-    def agrees_with(self, value: GroupMetadataValue) -> bool:
-        """True if the group already is what the record says: the node that wrote it replays it."""
-        return (
-            (self.protocol_type or "") == value.protocol_type
-            and self.generation_id == value.generation
-            and self.protocol_name == value.protocol
-            and self.leader_id == value.leader
-            and {member.member_id: member.assignment for member in self.members.values()}
-            == {member.member_id: member.assignment for member in value.members}
-        )
-
-    @classmethod
-    def restore(cls, group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-        """The group as of its stored generation: Stable if it has members, else Empty.
-
-        Sessions are started by whoever loads (`start_sessions`), as a record does not know when
-        it is read.
-        """
-        group = cls(
-            group_id,
-            state=ClassicGroupState.STABLE if value.members else ClassicGroupState.EMPTY,
-            generation_id=value.generation,
-            protocol_type=value.protocol_type or None,
-            protocol_name=value.protocol,
-            leader_id=value.leader,
-            state_timestamp_ms=value.current_state_timestamp,
-        )
-        protocol_name = value.protocol or ""
-        for stored in value.members:
-            timeout_ms = stored.rebalance_timeout
-            group.members[stored.member_id] = ClassicMember(
-                stored.member_id,
-                stored.group_instance_id,
-                stored.client_id,
-                stored.client_host,
-                # Version 0 had no rebalance timeout.
-                timeout_ms if timeout_ms != -1 else stored.session_timeout,
-                stored.session_timeout,
-                value.protocol_type,
-                ((protocol_name, stored.subscription),),
-                stored.assignment,
-            )
-            if stored.group_instance_id is not None:
-                group.static_members[stored.group_instance_id] = stored.member_id
-        if group.members:
-            group.protocol_counts[protocol_name] = len(group.members)
-        group.subscribed_topics = group.compute_subscribed_topics()
-        return group

@@ -18,6 +18,7 @@ from coordinator.group.classic_group import (
     Protocols,
 )
 from coordinator.group.classic_rebalance import maybe_complete_join, prepare_rebalance, rebalance
+from coordinator.group.classic_records import group_record
 from coordinator.group.context import GroupContext
 from coordinator.group.settlement import GroupDecision, IfRefused
 from coordinator.machine import Ids, Ticket
@@ -57,7 +58,7 @@ def join(
     else:
         _join_with_id(draft, request, context, ticket)
     if is_created and not draft.records:
-        draft.records.append(ClassicGroup(request.group_id, state_timestamp_ms=now_ms).as_record())
+        draft.records.append(group_record(ClassicGroup(request.group_id, state_timestamp_ms=now_ms)))
     decision = draft.decision()
     if refused is not None:
         decision = replace(decision, volatile=(*decision.volatile, refused))
@@ -103,9 +104,7 @@ def _join_without_id(
     return None
 
 
-def _join_with_id(
-    draft: ClassicDraft, request: JoinGroupRequest, context: GroupContext, ticket: Ticket
-) -> None:
+def _join_with_id(draft: ClassicDraft, request: JoinGroupRequest, context: GroupContext, ticket: Ticket) -> None:
     group = draft.group
     member_id = request.member_id
     if not group.supports(request.protocol_type, protocols_of(request)):
@@ -126,9 +125,7 @@ def _join_with_id(
     _rejoin(draft, request, group.members[member_id], ticket)
 
 
-def _rejoin(
-    draft: ClassicDraft, request: JoinGroupRequest, member: ClassicMember, ticket: Ticket
-) -> None:
+def _rejoin(draft: ClassicDraft, request: JoinGroupRequest, member: ClassicMember, ticket: Ticket) -> None:
     """A known member joins again; whether that means a rebalance depends on the state."""
     group = draft.group
     member_id = member.member_id
@@ -139,9 +136,7 @@ def _rejoin(
     elif state is ClassicGroupState.PREPARING_REBALANCE:
         _update_member(draft, request, member, ticket)
         maybe_complete_join(draft)
-    elif is_same and (
-        state is ClassicGroupState.COMPLETING_REBALANCE or group.leader_id != member_id
-    ):
+    elif is_same and (state is ClassicGroupState.COMPLETING_REBALANCE or group.leader_id != member_id):
         # The member may have missed the answer to its first join, or a follower asks for what it
         # knows: the present generation. A leader that joins when Stable wants a new assignment.
         draft.replies.append((ticket, draft.joined(member_id)))
@@ -154,9 +149,7 @@ def _rejoin(
         prepare_rebalance(draft, reason + _client_reason(request))
 
 
-def _update_member(
-    draft: ClassicDraft, request: JoinGroupRequest, member: ClassicMember, ticket: Ticket
-) -> None:
+def _update_member(draft: ClassicDraft, request: JoinGroupRequest, member: ClassicMember, ticket: Ticket) -> None:
     if member.join_ticket is not None:
         # The member retries on another connection: nobody reads the answer to the first request.
         response = join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
@@ -180,10 +173,7 @@ def _add_member(
     ticket: Ticket,
 ) -> None:
     group = draft.group
-    if (
-        group.state is ClassicGroupState.PREPARING_REBALANCE
-        and group.previous_state is ClassicGroupState.EMPTY
-    ):
+    if group.state is ClassicGroupState.PREPARING_REBALANCE and group.previous_state is ClassicGroupState.EMPTY:
         group.new_member_added = True
     member = ClassicMember(
         member_id,
@@ -237,7 +227,7 @@ def _replace_static_member(
         return None
 
     draft.event(f"static member {instance_id} came back as {member_id}; no rebalance is needed")
-    draft.records.append(group.as_record())
+    draft.records.append(group_record(group))
     if context.api_version >= SKIP_ASSIGNMENT_FROM:
         answer = draft.joined(member_id, skip_assignment=group.leader_id == member_id)
     else:

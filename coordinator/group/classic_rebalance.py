@@ -18,6 +18,7 @@ from coordinator.group.classic_group import (
     ClassicMember,
     InitialDelay,
 )
+from coordinator.group.classic_records import group_record
 from wire.errors import ErrorCode
 from wire.messages.sync_group import SyncGroupResponse
 
@@ -116,7 +117,7 @@ def complete_join(draft: ClassicDraft) -> None:
         group.subscribed_topics = group.compute_subscribed_topics()
         draft.transition_to(ClassicGroupState.EMPTY)
         draft.event(f"generation {group.generation_id} is empty: no member is left")
-        draft.records.append(group.as_record())
+        draft.records.append(group_record(group))
         return
 
     group.protocol_name = group.select_protocol()

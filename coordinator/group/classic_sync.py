@@ -11,8 +11,9 @@ from dataclasses import replace
 from coordinator.group.classic_draft import ClassicDraft, sync_error
 from coordinator.group.classic_group import ClassicGroup, ClassicGroupState, ClassicMember
 from coordinator.group.classic_rebalance import drop_assignments, prepare_rebalance
+from coordinator.group.classic_records import group_record
 from coordinator.group.context import GroupContext
-from coordinator.group.settlement import GroupDecision, IfRefused, SessionRefreshed
+from coordinator.group.settlement import GroupDecision, IfRefused
 from coordinator.machine import Ticket
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -56,9 +57,7 @@ def _validate(group: ClassicGroup, request: SyncGroupRequest) -> None:
     group.validate_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation_id:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    if _differs(request.protocol_type, group.protocol_type) or _differs(
-        request.protocol_name, group.protocol_name
-    ):
+    if _differs(request.protocol_type, group.protocol_type) or _differs(request.protocol_name, group.protocol_name):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
@@ -85,11 +84,10 @@ def _assign(draft: ClassicDraft, request: SyncGroupRequest) -> GroupDecision:
         assigned = replace(member, assignment=assignments.get(member.member_id, b""))
         group.members[member.member_id] = assigned
         draft.answer_sync(assigned, _assigned(group, assigned))
-    draft.records.append(group.as_record())
+    draft.records.append(group_record(group))
     draft.transition_to(ClassicGroupState.STABLE)
     draft.event(
-        f"generation {group.generation_id} is stable: leader {group.leader_id} assigned"
-        f" {len(group.members)} members"
+        f"generation {group.generation_id} is stable: leader {group.leader_id} assigned {len(group.members)} members"
     )
 
     def refused(error: KafkaError) -> GroupDecision:
@@ -103,9 +101,7 @@ def _assign(draft: ClassicDraft, request: SyncGroupRequest) -> GroupDecision:
     return replace(decision, volatile=(*decision.volatile, IfRefused(refused)))
 
 
-def heartbeat(
-    group: ClassicGroup | None, request: HeartbeatRequest, now_ms: int, ticket: Ticket
-) -> GroupDecision:
+def heartbeat(group: ClassicGroup | None, request: HeartbeatRequest, now_ms: int, ticket: Ticket) -> GroupDecision:
     """Decide a Heartbeat: the session of a valid member runs anew, in a rebalance too.
 
     Raises KafkaError if the request is refused.
@@ -119,11 +115,5 @@ def heartbeat(
     code = ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
     return GroupDecision(
         replies=((ticket, HeartbeatResponse(error_code=code)),),
-        volatile=(session_refreshed(group, request.member_id, now_ms),),
+        volatile=(group.session_refreshed(request.member_id, now_ms),),
     )
-
-
-def session_refreshed(group: ClassicGroup, member_id: str, now_ms: int) -> SessionRefreshed:
-    """The member was heard of at `now_ms`."""
-    member = group.members[member_id]
-    return SessionRefreshed(group.group_id, member_id, now_ms + member.session_timeout_ms)

@@ -39,6 +39,15 @@ class OffsetExpiry:
     idle_since_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SessionRefreshed:
+    """A member was heard of: its session now ends at `deadline_ms`, later than before."""
+
+    group_id: str
+    member_id: str
+    deadline_ms: int
+
+
 class Group(Protocol):
     """A group of any kind. All questions are about the present in-memory state."""
 
@@ -96,6 +105,14 @@ class Group(Protocol):
 
     def as_listed(self) -> ListedGroup:
         """The group's line in ListGroups."""
+        ...
+
+    def sessions_kept_alive(self, member_id: str, now_ms: int) -> tuple[SessionRefreshed, ...]:
+        """In-memory changes because the member was heard of by an OffsetCommit at `now_ms`."""
+        ...
+
+    def refresh_session(self, member_id: str, deadline_ms: int) -> None:
+        """Settle such a change: the one in-memory value that is edited in place."""
         ...
 
     def earliest_deadline_ms(self) -> int | None:

@@ -78,9 +78,7 @@ class OffsetStore:
 
     # --- replay ----------------------------------------------------------------------------
 
-    def replay_commit(
-        self, key: OffsetCommitKey, value: OffsetCommitValue, record_offset: int
-    ) -> None:
+    def replay_commit(self, key: OffsetCommitKey, value: OffsetCommitValue, record_offset: int) -> None:
         """An offset committed outside of transactions."""
         partition = TopicPartition(key.topic, key.partition)
         self._put(key.group, partition, committed_offset(value, record_offset))
@@ -92,9 +90,7 @@ class OffsetStore:
         offsets = self.newest.get(key.group, NO_OFFSETS)
         if partition in offsets:
             offsets = offsets.delete(partition)
-            self.newest = (
-                self.newest.set(key.group, offsets) if offsets else self.newest.delete(key.group)
-            )
+            self.newest = self.newest.set(key.group, offsets) if offsets else self.newest.delete(key.group)
         for producer_id in tuple(self._open_by_group.get(key.group, ())):
             self._drop_pending(producer_id, key.group, partition)
         self._changed_at(record_offset)

@@ -33,9 +33,7 @@ class CommittedOffset(NamedTuple):
     """Where the record stands in `__consumer_offsets`: decides between a commit and a transaction."""
 
 
-def offset_commit_record(
-    group_id: str, topic: str, partition: int, committed: CommittedOffset
-) -> CoordinatorRecord:
+def offset_commit_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
     """The record that stores a committed offset."""
     expires = committed.expire_timestamp_ms != NO_TIMESTAMP
     return CoordinatorRecord(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.group.group import Group
 from coordinator.machine import CoordinatorRecord, Decision, Event, Ticket
@@ -28,19 +28,18 @@ class GroupReplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionRefreshed:
-    """A member was heard of: its session now ends at `deadline_ms`, later than before."""
+class DeadlineMoved:
+    """Nothing of the group was due although it was noted so: look again."""
 
     group_id: str
-    member_id: str
-    deadline_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupScheduled:
-    """The next look for expired offsets."""
+    """The next look for expired offsets, beginning behind the group `after` ("" for the first)."""
 
     at_ms: int
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +54,18 @@ class IfRefused:
     """What is decided instead if the records are refused; takes the error to answer with."""
 
     decide: Callable[[KafkaError], GroupDecision]
+
+
+def keep_if_refused(decision: GroupDecision, ticket: Ticket = 0) -> GroupDecision:
+    """The decision, made to hold in memory even if its records are refused.
+
+    The request behind it (`ticket`), if there is one, is then answered with the error.
+    """
+    if not decision.records:
+        return decision
+
+    def refused(error: KafkaError) -> GroupDecision:
+        replies = [(waiting, error if waiting == ticket else response) for waiting, response in decision.replies]
+        return replace(decision, records=(), replies=replies)
+
+    return replace(decision, volatile=(*decision.volatile, IfRefused(refused)))
