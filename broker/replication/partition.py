@@ -343,7 +343,7 @@ class Partition:
         """
         self.require_leader()
         log = self.log
-        if not log.config.deletes:
+        if log.config.compacts and not log.config.deletes:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION,
                 f"records of {self.topic_partition} are not deleted by offset: its cleanup.policy is compact",

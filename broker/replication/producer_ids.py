@@ -74,7 +74,7 @@ class ProducerIds:
             )
         self._next_block = None
         self._next_id, self._left = block
-        self._prefetch_below = int(block.size * (1 - PREFETCH_AT))
+        self._prefetch_below = block.size - int(block.size * PREFETCH_AT)
 
     def _ask(self) -> None:
         if self._allocation is None and self._clock.monotonic_ms() >= self._not_before_ms:

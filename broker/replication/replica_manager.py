@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.replication.partition import ACKS_ALL, Partition, Surroundings
 from broker.replication.waits import OffsetWait
 from broker.storage.log import AppendOrigin
+from coordinator.controller.topic_names import is_internal
 from coordinator.metadata.image import EMPTY_IMAGE, RESOURCE_BROKER, RESOURCE_TOPIC
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import ZERO_UUID, TopicPartition
@@ -22,6 +23,7 @@ from wire.primitives import ZERO_UUID, TopicPartition
 if TYPE_CHECKING:
     from broker.clock import Clock, Timer
     from broker.config_log import LogConfig
+    from broker.replication.transaction_verification import TransactionVerifier
     from broker.storage.log import AppendInfo, LogRead
     from broker.storage.log_manager import LogManager
     from broker.storage.producer_state import VerificationGuard
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
     from coordinator.metadata.image import MetadataImage, PartitionImage, TopicImage
 
 logger = logging.getLogger(__name__)
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Topics that only the broker itself writes (`org.apache.kafka.common.internals.Topic`)."""
-
 
 class LeadershipChange(NamedTuple):
     """This node began or ceased to lead a partition; `leader_epoch` is -1 when the partition is gone."""
@@ -76,6 +74,10 @@ class ReplicaManager:
         self.log_manager = log_manager
         self.surroundings = Surroundings(broker_id, replica_lag_time_max_ms)
         self.on_leadership_change = list(on_leadership_change)
+        # The way to transaction coordinators; None while there is none: they then count as not available.
+        self.transaction_verifier: TransactionVerifier | None = None
+        # transaction.partition.verification.enable
+        self.verifies_transactions = True
         self._log_config_of = log_config_of
         self._image: MetadataImage = EMPTY_IMAGE
         self._partitions: dict[TopicPartition, Partition] = {}
@@ -139,7 +141,7 @@ class ReplicaManager:
         waiting is `wait_for_acks`.
         """
         try:
-            if topic_partition.topic in INTERNAL_TOPICS and not may_write_internal:
+            if not may_write_internal and is_internal(topic_partition.topic):
                 raise KafkaError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION, f"clients may not write to internal topic '{topic_partition.topic}'"
                 )
