@@ -205,10 +205,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _begin_frame(self, size: int, received: memoryview) -> None:
         """A frame longer than what has been read gets its own buffer, if the budget allows."""
-        self._frame, self._frame_size, self._frame_filled = bytearray(received), size, len(received)
+        self._frame_size, self._frame_filled = size, len(received)
         if self._budget.may_begin(size):
             self._budget.take(size)
+            self._frame = bytearray(min(size, max(FIRST_ALLOCATION_BYTES, len(received))))
+            self._frame[: len(received)] = received
         else:
+            self._frame = bytearray(received)
             self._pause(PAUSED_BY_BUDGET)
             self._budget.wait(self._begin_waiting_frame)
 
