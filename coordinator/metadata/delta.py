@@ -18,6 +18,7 @@ from immutables import Map
 
 from coordinator.metadata import replay_cluster, replay_security, replay_topics
 from coordinator.metadata.image import (
+    EMPTY_IMAGE,
     AclEntry,
     BrokerImage,
     ConfigsImage,
@@ -111,6 +112,30 @@ class MetadataDelta:
         self.acls: dict[bytes, AclEntry | None] = {}
         self.scram: dict[tuple[int, str], ScramCredential | None] = {}
         self.delegation_tokens: dict[str, DelegationTokenImage | None] = {}
+
+    @classmethod
+    def whole(cls, image: MetadataImage) -> MetadataDelta:
+        """The delta from nothing to `image`: for a subscriber that comes late."""
+        delta = cls(EMPTY_IMAGE)
+        for topic in image.topics:
+            topic_delta = TopicDelta(topic.name, topic.topic_id, None)
+            topic_delta.changed.update(topic.partitions)
+            delta.topics[topic.topic_id] = topic_delta
+        delta._ids.update(image.topics.ids)
+        delta.config_changes.update(
+            (resource, dict(settings)) for resource, settings in image.configs.resources.items()
+        )
+        delta.brokers.update(image.brokers)
+        delta.controllers.update(image.controllers)
+        delta.features.update(image.features.levels)
+        delta.client_quotas.update(
+            (entity, dict(quotas)) for entity, quotas in image.client_quotas.items()
+        )
+        delta.next_producer_id = image.next_producer_id
+        delta.acls.update(image.acls)
+        delta.scram.update(image.scram)
+        delta.delegation_tokens.update(image.delegation_tokens)
+        return delta
 
     def replay(self, message: Any) -> None:
         """Add the effect of one record. Raises MetadataReplayError for a record that contradicts
