@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The one entry for people working in this tree. Needs nothing but Python 3.11 or newer: it makes its own .venv.
 
-    python3 dev.py start [options]      start a node in the foreground (odradek start)
-    python3 dev.py test [pytest args]   run the tests
-    python3 dev.py check [--fix]        format, lint, types, import rules, generated files fresh
-    python3 dev.py compat [client ...]  run real clients' scenarios, here or with --against HOST:PORT
-    python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
-    python3 dev.py simulate [options]   run whole nodes on virtual time from a seed
-    python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
-    python3 dev.py odradek ...          any other command of the command line (topics, consume, health ...)
+python3 dev.py start [options]      start a node in the foreground (odradek start)
+python3 dev.py test [pytest args]   run the tests
+python3 dev.py check [--fix]        format, lint, types, import rules, generated files fresh
+python3 dev.py compat [client ...]  run real clients' scenarios, here or with --against HOST:PORT
+python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
+python3 dev.py simulate [options]   run whole nodes on virtual time from a seed
+python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
+python3 dev.py odradek ...          any other command of the command line (topics, consume, health ...)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OLDEST_PYTHON = (3, 11)
 
 def main(arguments: list[str]) -> int:
     if sys.version_info < OLDEST_PYTHON:
-        return fail(f"dev.py needs Python 3.11 or newer and runs on {sys.version.split()[0]}: start it as python3.11 dev.py.")
+        return fail(f"dev.py needs Python 3.11 or newer, not {sys.version.split()[0]}: start it as python3.11 dev.py.")
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(__doc__.strip())
         return 0
@@ -58,7 +58,7 @@ def dependencies() -> list[str]:
 
 
 def ready_python() -> str:
-    """The path of an interpreter that has everything; makes or completes .venv where its stamp is not of this pyproject."""
+    """The path of an interpreter that has everything; makes or completes .venv where its stamp is another."""
     wanted = dependencies()
     stamp = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
     python = venv_python()
@@ -130,7 +130,13 @@ def check(arguments: list[str]) -> int:
         "types": [python, "-m", "mypy"],
         "generated messages": [python, "-m", "wire.generate", "--check"],
         "imports, tidiness, support table": [
-            python, "-m", "pytest", "-q", "tests/test_imports.py", "tests/test_tidy.py", "tests/test_support_table.py",
+            python,
+            "-m",
+            "pytest",
+            "-q",
+            "tests/test_imports.py",
+            "tests/test_tidy.py",
+            "tests/test_support_table.py",
         ],
     }
     failed = []

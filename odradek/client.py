@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from struct import Struct
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from odradek.failure import BAD_SETTING, Failure
 from wire.api import API_SPECS
@@ -141,7 +141,7 @@ class Client:
         self._nodes: dict[int, Connection] = {}
         self._endpoints: dict[int, tuple[str, int]] = {}
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

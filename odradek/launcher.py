@@ -18,12 +18,12 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from odradek.failure import Failure
 
 BOOT = Path(__file__).resolve().parent / "boot.py"
-LIBRARIES = ("cramjam", "crc32c", "immutables", "uvloop", "yaml")
+LIBRARIES = ("cramjam", "crc32c", "h11", "immutables", "uvloop", "yaml")
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 RESET_TIMEOUT_S = 30.0
@@ -57,7 +57,7 @@ class Broker:
         self._log_path: Path | None = None
         self._ready: dict[str, Any] = {}
 
-    def __enter__(self) -> Broker:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -90,7 +90,7 @@ class Broker:
             raise Failure("The broker is not running: start it, or use it in a with statement.")
         return self._ready[name]
 
-    def start(self) -> Broker:
+    def start(self) -> Self:
         """Start the node and return when it answers clients; starting a running one changes nothing."""
         if self.alive:
             return self
@@ -219,4 +219,12 @@ def post(control_url: str, action: str, timeout_s: float) -> None:
     finally:
         connection.close()
     if answer.status >= 300:
-        raise Failure(f"The node refused to {action}: {said or answer.reason}")
+        raise Failure(f"The node refused to {action}: {refusal(said) or answer.reason}.")
+
+
+def refusal(body: str) -> str:
+    """The sentence in a refusal's JSON body; the body itself where it is something else."""
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        return body

@@ -24,6 +24,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 VERSION = "4.4.0"
 HERE = Path(__file__).resolve().parent
@@ -72,7 +73,7 @@ TOOLS = {
 }
 
 
-class ReferenceFailed(Exception):
+class NotStarted(Exception):
     """The reference cannot be had or did not start; the text is one sentence for a person."""
 
 
@@ -82,12 +83,11 @@ def class_path() -> str:
     if not (cache / "complete").exists():
         maven = program("mvn", "Maven (mvn) is needed once to fetch Apache Kafka")
         print(f"fetching Apache Kafka {VERSION} with Maven", file=sys.stderr, flush=True)
-        command = [
-            maven, "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={cache / 'libs'}",
-        ]  # fmt: skip
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={cache / 'libs'}"]
+        command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml"), *goal]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise ReferenceFailed(f"Maven could not fetch Apache Kafka {VERSION}: {last_line(done.stdout + done.stderr)}")
+            raise NotStarted(f"Maven could not fetch Apache Kafka {VERSION}: {last_line(done.stdout + done.stderr)}")
         (cache / "complete").touch()
     return str(cache / "libs" / "*")
 
@@ -95,7 +95,7 @@ def class_path() -> str:
 def program(name: str, need: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise ReferenceFailed(f"{need}, and {name} is not on the PATH.")
+        raise NotStarted(f"{need}, and {name} is not on the PATH.")
     return found
 
 
@@ -149,10 +149,10 @@ class Reference:
     @property
     def pid(self) -> int:
         if self.process is None:
-            raise ReferenceFailed("The reference is not running.")
+            raise NotStarted("The reference is not running.")
         return self.process.pid
 
-    def __enter__(self) -> Reference:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -160,31 +160,36 @@ class Reference:
         self.stop()
 
     def start(self) -> None:
+        """Start it and return when it answers; after `kill` it comes back with what its disk holds."""
         if answers(self.port):
-            raise ReferenceFailed(f"Port {self.port} is taken: a broker answers there already.")
-        self.directory = Path(tempfile.mkdtemp(prefix="odradek-reference-"))
+            raise NotStarted(f"Port {self.port} is taken: a broker answers there already.")
         try:
-            self.format_and_run()
+            if self.directory is None:
+                self.format()
+            self.run()
             self.wait_until_it_answers()
         except BaseException:
             self.stop()
             raise
 
-    def format_and_run(self) -> None:
-        assert self.directory is not None
-        path = class_path()
+    def format(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="odradek-reference-"))
         properties = self.directory / "server.properties"
         properties.write_text("\n".join(self.properties()) + "\n", encoding="utf-8")
         cluster_id = base64.urlsafe_b64encode(b"\x01" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
-        format_command = [
-            java(), "-cp", path, "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster_id, "-c", str(properties),
+        command = [
+            java(), "-cp", class_path(), "kafka.tools.StorageTool", "format",
+            "--standalone", "-t", cluster_id, "-c", str(properties),
         ]  # fmt: skip
-        done = subprocess.run(format_command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise ReferenceFailed(f"Apache Kafka refused the settings: {last_line(done.stdout + done.stderr)}")
-        with (self.directory / "server.log").open("wb") as log:
+            raise NotStarted(f"Apache Kafka refused the settings: {last_line(done.stdout + done.stderr)}")
+
+    def run(self) -> None:
+        assert self.directory is not None
+        with (self.directory / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [java(), *self.jvm, "-cp", path, "kafka.Kafka", str(properties)],
+                [java(), *self.jvm, "-cp", class_path(), "kafka.Kafka", str(self.directory / "server.properties")],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
 
@@ -214,9 +219,9 @@ class Reference:
         deadline = time.monotonic() + START_TIMEOUT_S
         while not answers(self.port):
             if self.process.poll() is not None:
-                raise ReferenceFailed(f"Apache Kafka ended while starting: {last_line(self.log())}")
+                raise NotStarted(f"Apache Kafka ended while starting: {last_line(self.log())}")
             if time.monotonic() > deadline:
-                raise ReferenceFailed(f"Apache Kafka did not answer within {START_TIMEOUT_S:.0f} s: {last_line(self.log())}")
+                raise NotStarted(f"Apache Kafka did not answer within {START_TIMEOUT_S:.0f} s: {last_line(self.log())}")
             time.sleep(0.05)
 
     def log(self) -> str:
@@ -226,6 +231,13 @@ class Reference:
     def wait(self) -> None:
         assert self.process is not None
         self.process.wait()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would; its directory stays for the next start."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        self.process = None
 
     def stop(self) -> None:
         """Ask it to end, insist after a while, remove its directory."""
@@ -246,7 +258,7 @@ def tool_command(name: str, arguments: Sequence[str]) -> list[str]:
     """The command that runs one of Kafka's tools, named as its shell script."""
     main_class = TOOLS.get(name.removesuffix(".sh"))
     if main_class is None:
-        raise ReferenceFailed(f"There is no tool {name!r}; there are {', '.join(TOOLS)}.")
+        raise NotStarted(f"There is no tool {name!r}; there are {', '.join(TOOLS)}.")
     if not main_class.startswith("kafka."):
         main_class = f"org.apache.kafka.tools.{main_class}"
     return [java(), "-Xmx256M", "-cp", class_path(), main_class, *arguments]
@@ -255,15 +267,16 @@ def tool_command(name: str, arguments: Sequence[str]) -> list[str]:
 def start(options: argparse.Namespace) -> int:
     for setting in options.settings:
         if "=" not in setting:
-            raise ReferenceFailed(f"--set takes key=value, not {setting!r}.")
+            raise NotStarted(f"--set takes key=value, not {setting!r}.")
     kafka = Reference(options.port, options.settings, options.jvm or JVM)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # while starting too, an end must clean up
     kafka.start()
     try:
-        print(f"Apache Kafka {VERSION} answers at {kafka.bootstrap_servers}\npid {kafka.pid}, data in {kafka.directory}", flush=True)
+        print(f"Apache Kafka {VERSION} answers at {kafka.bootstrap_servers}")
+        print(f"pid {kafka.pid}, data in {kafka.directory}")
         print("Stop it with Ctrl-C; its data goes with it.", flush=True)
         kafka.wait()
-        raise ReferenceFailed(f"Apache Kafka ended by itself: {last_line(kafka.log())}")
+        raise NotStarted(f"Apache Kafka ended by itself: {last_line(kafka.log())}")
     except KeyboardInterrupt:
         return 0
     finally:
@@ -273,15 +286,23 @@ def start(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["tool"]:
         if len(arguments) < 2:
-            raise ReferenceFailed(f"Name the tool: {', '.join(TOOLS)}.")
+            raise NotStarted(f"Name the tool: {', '.join(TOOLS)}.")
         command = tool_command(arguments[1], arguments[2:])
         os.execv(command[0], command)
-    parser = argparse.ArgumentParser(prog="dev.py reference", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="dev.py reference", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="start | tool | path")
     starting = commands.add_parser("start", help="run one node in the foreground")
     starting.add_argument("--port", type=int, default=29092, help="default 29092; 0 takes a free one")
     starting.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    starting.add_argument("--jvm", action="append", default=[], metavar="OPTION", help="as --jvm=-Xmx512m, in place of Kafka's own JVM options")
+    starting.add_argument(
+        "--jvm",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="as --jvm=-Xmx512m, in place of Kafka's own JVM options",
+    )
     commands.add_parser("path", help="print the class path")
     options = parser.parse_args(arguments)
     if options.command == "path":
@@ -293,7 +314,7 @@ def main(arguments: Sequence[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except ReferenceFailed as fault:
+    except NotStarted as fault:
         print(fault, file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

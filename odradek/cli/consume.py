@@ -149,5 +149,3 @@ def readable(data: Any, position: int) -> tuple[list[Record], int]:
             records += [record for record in batch.records() if record.offset >= position]
         position = max(position, batch.last_offset + 1)
     return records, position
-
-

@@ -60,12 +60,15 @@ def describe(client: Client, options: argparse.Namespace) -> None:
     if listed is None:
         raise Failure(f"There is no group {options.group!r}.")
     members = members_of(client, options.group, listed.group_type.lower())
-    offsets = committed_offsets(client, options.group) if listed.group_type.lower() in ("", "classic", "consumer") else []
+    commits = listed.group_type.lower() in ("", "classic", "consumer")  # share groups keep their own state
+    offsets = committed_offsets(client, options.group) if commits else []
     if options.json:
+        member_fields = ("member_id", "client_id", "host")
+        offset_fields = ("topic", "partition", "committed", "end", "lag")
         print_json({
             "group": options.group, "type": listed.group_type, "state": listed.group_state,
-            "members": [dict(zip(("member_id", "client_id", "host"), member, strict=True)) for member in members],
-            "offsets": [dict(zip(("topic", "partition", "committed", "end", "lag"), row, strict=True)) for row in offsets],
+            "members": [dict(zip(member_fields, member, strict=True)) for member in members],
+            "offsets": [dict(zip(offset_fields, row, strict=True)) for row in offsets],
         })  # fmt: skip
         return
     print(f"{options.group}  {listed.group_type}  {listed.group_state}  {len(members)} members")

@@ -18,4 +18,5 @@ def run(arguments: list[str]) -> None:
     if options.json:
         print_json({"healthy": True, "cluster_id": metadata.cluster_id, "brokers": node_ids})
         return
-    print(f"{options.bootstrap_server} is ready: cluster {metadata.cluster_id}, brokers {', '.join(map(str, node_ids))}")
+    brokers = ", ".join(map(str, node_ids))
+    print(f"{options.bootstrap_server} is ready: cluster {metadata.cluster_id}, brokers {brokers}")

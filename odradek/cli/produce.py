@@ -110,9 +110,7 @@ def write(client: Client, options: argparse.Namespace, leader: int, partition: i
         acks=-1,
         timeout_ms=options.timeout_ms,
         topic_data=[
-            TopicProduceData(
-                name=options.topic, partition_data=[PartitionProduceData(index=partition, records=batch)]
-            )
+            TopicProduceData(name=options.topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
         ],
     )
 

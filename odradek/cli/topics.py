@@ -77,13 +77,18 @@ def describe(client: Client, options: argparse.Namespace) -> None:
         return
     print(f"{options.topic}  id {uuid_text(topic.topic_id)}")
     heads = ["PARTITION", "LEADER", "REPLICAS", "ISR", "FIRST", "END"]
-    print_table(heads, [[",".join(map(str, cell)) if isinstance(cell, list) else cell for cell in row.values()] for row in rows])
+    print_table(heads, [[cell_text(cell) for cell in row.values()] for row in rows])
+
+
+def cell_text(cell: Any) -> Any:
+    return ",".join(map(str, cell)) if isinstance(cell, list) else cell
 
 
 def create(client: Client, options: argparse.Namespace) -> None:
     from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
-    configs = [CreatableTopicConfig(name=key, value=value) for key, value in key_values(options.config, "--config").items()]
+    settings = key_values(options.config, "--config")
+    configs = [CreatableTopicConfig(name=key, value=value) for key, value in settings.items()]
     topic = CreatableTopic(
         name=options.topic,
         num_partitions=options.partitions,
