@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wire.compression import DECOMPRESSED_SIZE_LIMIT, Compression
 from wire.errors import ErrorCode, KafkaError, MalformedMessage
-from wire.record_batch import NO_TIMESTAMP, RecordBatch, any_batches
+from wire.record_batch import MAGIC_POSITION, NO_TIMESTAMP, RecordBatch, next_batch_size
 from wire.record_kernel import INT64_MAX, INT64_MIN, NULL_KEY, RecordScan, faulty_records, largest_record
 
 SLICE_SIZE = 256 * 1024
@@ -68,21 +68,23 @@ def sole_batch(records: bytes | None, api_version: int) -> RecordBatch:
     more than one, and for magic 0 or 1; UNSUPPORTED_COMPRESSION_TYPE for zstd before version 7
     (KIP-110). Bytes after the batch that are no whole batch are ignored, as Kafka does.
     """
-    found = any_batches(records or b"")
-    batch = next(found, None)
-    if batch is None:
+    buffer = records or b""
+    size_bytes = next_batch_size(buffer, 0)
+    if size_bytes is None or size_bytes > len(buffer):
         raise _invalid(f"Produce requests with version {api_version} must have at least one record batch per partition")
-    if not isinstance(batch, RecordBatch):
+    if buffer[MAGIC_POSITION] != 2:
         raise _invalid(
             f"Produce requests with version {api_version} are only allowed to contain record batches"
-            f" with magic version 2; this one has {batch.magic}"
+            f" with magic version 2; this one has {buffer[MAGIC_POSITION]}"
         )
+    batch = RecordBatch(buffer)
     if api_version < 7 and batch.compression is Compression.ZSTD:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce requests with version {api_version} are not allowed to use ZStandard compression",
         )
-    if next(found, None) is not None:
+    next_size_bytes = next_batch_size(buffer, size_bytes)
+    if next_size_bytes is not None and size_bytes + next_size_bytes <= len(buffer):
         raise _invalid(
             f"Produce requests with version {api_version} are only allowed to contain exactly one"
             " record batch per partition"
