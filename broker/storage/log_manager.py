@@ -1,0 +1,400 @@
+"""The logs of one node over its log directories: loading, making, deleting, checkpoints, a clean stop.
+
+A directory that fails goes offline with all its logs (J25); the others go on. Nothing here waits: whoever
+owns the loop calls ``run_due`` at ``next_deadline_ms``, the checkpoints at their intervals, and runs the
+tasks of ``flush_tasks`` off the loop. Source: LogManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random, SystemRandom
+
+from broker.config_log import LogConfig
+from broker.storage.files import Files, StorageFault
+from broker.storage.log import FlushTask, Log
+from broker.storage.log_directory import (
+    DELETE_SUFFIX,
+    METADATA_PARTITION,
+    STRAY_SUFFIX,
+    LogDirectory,
+    leaving_name,
+    new_uuid,
+)
+from broker.storage.partition_metadata import write_topic_id
+from broker.storage.recovery import LogLoading, load_log
+from wire.errors import ErrorCode, KafkaError
+from wire.primitives import TopicPartition, uuid_text
+
+
+class LogManager:
+    """``logs`` holds every log that is not being deleted, offline ones included."""
+
+    def __init__(
+        self,
+        files: Files,
+        directories: Sequence[str],
+        *,
+        config_for_topic: Callable[[str], LogConfig],
+        producer_id_expiration_ms: int = 86_400_000,
+        transaction_verification: bool = True,
+        delete_at_once: bool = False,
+        chance: Random | None = None,
+        on_directory_failure: Callable[[str, OSError], None] | None = None,
+    ) -> None:
+        """``directories`` are the absolute paths of log.dirs. ``delete_at_once`` ignores
+        file.delete.delay.ms (a memory node needs the room). ``on_directory_failure`` hears of each directory
+        that goes offline, once."""
+        self.logs: dict[TopicPartition, Log] = {}
+        self.cluster_id = ""
+        self._files = files
+        self._config_for_topic = config_for_topic
+        self._producer_id_expiration_ms = producer_id_expiration_ms
+        self._transaction_verification = transaction_verification
+        self._delete_at_once = delete_at_once
+        self._chance = chance or SystemRandom()
+        self._on_directory_failure = on_directory_failure
+        self._directories = {path: LogDirectory(files, path) for path in directories}
+        self._directory_of: dict[TopicPartition, LogDirectory] = {}
+        self._to_delete: list[tuple[int, str]] = []
+
+    # --- start ----------------------------------------------------------------------------------
+
+    def open(self, *, cluster_id: str | None, node_id: int) -> None:
+        """Lock the directories; read each one's meta.properties, or write it into a new one.
+
+        Without ``cluster_id`` the directories say it, or a new one is made. Raises StorageFault if a
+        directory is another broker's, is in use, or if none can be used.
+        """
+        found = {}
+        for directory in self._live():
+            try:
+                found[directory.path] = directory.lock()
+            except OSError as error:
+                self._directory_failed(directory, error)
+        known = next((meta.cluster_id for meta in found.values() if meta is not None and meta.cluster_id), None)
+        self.cluster_id = cluster_id or known or uuid_text(new_uuid(self._chance))
+        for directory in self._live():
+            try:
+                directory.settle_identity(found[directory.path], self.cluster_id, node_id, self._chance)
+            except OSError as error:
+                self._directory_failed(directory, error)
+        self._require_a_directory()
+
+    def _require_a_directory(self) -> None:
+        if not self._live():
+            failures = "; ".join(f"{path}: {each.failure}" for path, each in self._directories.items())
+            raise StorageFault(f"no log directory of log.dirs can be used: {failures}")
+
+    def load(self, *, now_ms: int) -> None:
+        """Load every log; those of a directory without the clean shutdown marker are recovered (J.5).
+
+        Raises StorageFault for directories that hold something else.
+        """
+        for directory in self._live():
+            try:
+                directory.read_state()
+                partitions, to_delete = directory.partitions()
+                self._to_delete.extend((now_ms, path) for path in to_delete)
+                for topic_partition, path in partitions.items():
+                    other = self.logs.get(topic_partition)
+                    if other is not None:
+                        raise StorageFault(f"{topic_partition} is there twice: {other.directory} and {path}")
+                    self._load(directory, topic_partition, path, now_ms)
+            except OSError as error:
+                self._directory_failed(directory, error)
+        self._require_a_directory()
+
+    def _load(self, directory: LogDirectory, topic_partition: TopicPartition, path: str, now_ms: int) -> None:
+        log = self._load_log(directory, topic_partition, path, self._config_for_topic(topic_partition.topic), now_ms)
+        log.set_high_watermark(directory.high_watermarks.get(topic_partition, 0))
+        self.logs[topic_partition] = log
+        self._directory_of[topic_partition] = directory
+
+    def _load_log(
+        self,
+        directory: LogDirectory,
+        topic_partition: TopicPartition,
+        path: str,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        is_new: bool = False,
+    ) -> Log:
+        return load_log(
+            LogLoading(
+                self._files,
+                path,
+                topic_partition,
+                config,
+                now_ms,
+                was_closed_cleanly=is_new or directory.was_closed_cleanly,
+                recovery_point=0 if is_new else directory.recovery_points.get(topic_partition, 0),
+                log_start_offset=0 if is_new else directory.log_start_offsets.get(topic_partition, 0),
+                producer_id_expiration_ms=self._producer_id_expiration_ms,
+                transaction_verification=self._transaction_verification,
+                chance=self._chance,
+            ),
+            on_failure=self._log_failed,
+            on_truncation=self._log_truncated,
+        )
+
+    def open_metadata_log(self, config: LogConfig, *, now_ms: int, directory: str | None = None) -> Log:
+        """The log `__cluster_metadata-0` in ``directory`` (metadata.log.dir; else the first), made if missing.
+
+        It is the quorum's own: not among ``logs``, not checkpointed here, closed by its owner.
+        """
+        place = self._directories[directory] if directory is not None else next(iter(self._directories.values()))
+        path = f"{place.path}/{METADATA_PARTITION}"
+        is_new = not self._files.is_directory(path)
+        self._files.make_directory(path)
+        return self._load_log(place, METADATA_PARTITION, path, config, now_ms, is_new=is_new)
+
+    # --- directories ----------------------------------------------------------------------------
+
+    def _live(self) -> list[LogDirectory]:
+        return [directory for directory in self._directories.values() if directory.failure is None]
+
+    @property
+    def directory_ids(self) -> Mapping[str, bytes]:
+        """Directory id (16 bytes) of each directory that can be used, by path."""
+        return {each.path: each.identity.directory_id or bytes(16) for each in self._live()}
+
+    @property
+    def failed_directories(self) -> Mapping[str, bytes]:
+        """Directory id of each directory that failed, by path (zeros if it was never read)."""
+        return {
+            each.path: each.identity.directory_id or bytes(16)
+            for each in self._directories.values()
+            if each.failure is not None
+        }
+
+    def directory_of(self, topic_partition: TopicPartition) -> str:
+        """Path of the log directory a log lies in."""
+        return self._directory_of[topic_partition].path
+
+    @property
+    def previous_broker_epoch(self) -> int:
+        """Broker epoch of the last clean stop; -1 if a directory had none, failed, or they differ."""
+        epochs = {each.last_broker_epoch if each.failure is None else -1 for each in self._directories.values()}
+        return epochs.pop() if len(epochs) == 1 else -1
+
+    def _log_failed(self, log: Log, error: OSError) -> None:
+        directory = self._directory_of.get(log.topic_partition)
+        if directory is not None:
+            self._directory_failed(directory, error)
+
+    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        if directory.failure is not None:
+            return
+        directory.failure = str(error)
+        for topic_partition, log in self.logs.items():
+            if self._directory_of[topic_partition] is directory and log.offline is None:
+                log.offline = f"log directory {directory.path} failed: {error}"
+        if self._on_directory_failure is not None:
+            self._on_directory_failure(directory.path, error)
+
+    # --- logs -----------------------------------------------------------------------------------
+
+    def log(self, topic_partition: TopicPartition) -> Log | None:
+        """The log of a partition, None if there is none."""
+        return self.logs.get(topic_partition)
+
+    def get_or_create(
+        self, topic_partition: TopicPartition, topic_id: bytes, log_config: LogConfig, *, now_ms: int
+    ) -> Log:
+        """The log of a partition; made in the directory with the fewest logs if there is none.
+
+        Raises KafkaError: INCONSISTENT_TOPIC_ID if it is of another topic id, KAFKA_STORAGE_ERROR if its
+        directory failed or none is left.
+        """
+        log = self.logs.get(topic_partition)
+        if log is None:
+            return self._create(topic_partition, topic_id, log_config, now_ms)
+        log.require_online()
+        if log.topic_id is None:
+            self._assign_topic_id(log, topic_id)
+        elif log.topic_id != topic_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                f"the log of {topic_partition} has topic id {uuid_text(log.topic_id)}, not {uuid_text(topic_id)}",
+            )
+        log.update_config(log_config)
+        return log
+
+    def _assign_topic_id(self, log: Log, topic_id: bytes) -> None:
+        try:
+            write_topic_id(self._files, log.directory, topic_id, durable=False)
+        except OSError as error:
+            raise log.fail(error) from error
+        log.topic_id = topic_id
+        log.topic_id_is_durable = False
+
+    def _create(self, topic_partition: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
+        counts = {directory.path: 0 for directory in self._live()}
+        if not counts:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "all log directories (log.dirs) failed")
+        for directory in self._directory_of.values():
+            if directory.path in counts:
+                counts[directory.path] += 1
+        place = self._directories[min(counts, key=lambda path: counts[path])]
+        path = f"{place.path}/{topic_partition}"
+        try:
+            self._files.make_directory(path)
+            log = self._load_log(place, topic_partition, path, config, now_ms, is_new=True)
+        except OSError as error:
+            self._directory_failed(place, error)
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make the log of {topic_partition}: {error}"
+            ) from error
+        self.logs[topic_partition] = log
+        self._directory_of[topic_partition] = place
+        self._assign_topic_id(log, topic_id)
+        return log
+
+    def delete(self, topic_partition: TopicPartition, *, now_ms: int) -> None:
+        """Forget a log; its directory is renamed `...-delete` now and removed after file.delete.delay.ms.
+
+        No effect if there is none. Raises KafkaError KAFKA_STORAGE_ERROR if renaming failed.
+        """
+        delay = self.logs[topic_partition].config.file_delete_delay_ms if topic_partition in self.logs else 0
+        path = self._rename_away(topic_partition, DELETE_SUFFIX)
+        if path is not None:
+            self._to_delete.append((now_ms + (0 if self._delete_at_once else delay), path))
+            if self._delete_at_once:
+                self.run_due(now_ms=now_ms)
+
+    def mark_stray(self, topic_partition: TopicPartition) -> None:
+        """Forget a log that is not assigned here any more; its directory is kept as `...-stray`."""
+        self._rename_away(topic_partition, STRAY_SUFFIX)
+
+    def _rename_away(self, topic_partition: TopicPartition, suffix: str) -> str | None:
+        log = self.logs.pop(topic_partition, None)
+        if log is None:
+            return None
+        directory = self._directory_of.pop(topic_partition)
+        log.offline = log.offline or "it was deleted"
+        log.segments.close_files()
+        if directory.failure is not None:
+            return None
+        path = f"{directory.path}/{leaving_name(topic_partition, suffix, self._chance)}"
+        try:
+            self._files.rename(log.directory, path)
+        except OSError as error:
+            self._directory_failed(directory, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete {topic_partition}: {error}") from error
+        log.moved(path)
+        return path
+
+    # --- due work -------------------------------------------------------------------------------
+
+    def next_deadline_ms(self) -> int | None:
+        """When ``run_due`` has something to remove; None if nothing waits."""
+        deadlines = [deadline for deadline, _ in self._to_delete]
+        deadlines += [deadline for log in self.logs.values() if (deadline := log.segments.next_deletion_ms) is not None]
+        return min(deadlines, default=None)
+
+    def run_due(self, *, now_ms: int) -> None:
+        """Remove directories and segments whose delay is over."""
+        due = [path for deadline, path in self._to_delete if deadline <= now_ms]
+        self._to_delete = [entry for entry in self._to_delete if entry[0] > now_ms]
+        for path in due:
+            try:
+                self._files.delete_directory(path)
+            except OSError as error:
+                self._fail_path(path, error)
+        for log in self.logs.values():
+            try:
+                log.segments.delete_due(now_ms)
+            except OSError as error:
+                log.fail(error)
+
+    def _fail_path(self, path: str, error: OSError) -> None:
+        directory = self._directories.get(path.rpartition("/")[0])
+        if directory is not None:
+            self._directory_failed(directory, error)
+
+    def remove_expired_producers(self, *, now_ms: int) -> None:
+        """C10, for every log (producer.id.expiration.check.interval.ms)."""
+        for log in self.logs.values():
+            log.producer_state.remove_expired(now_ms)
+
+    def flush_tasks(self) -> Iterator[tuple[Log, FlushTask]]:
+        """What rolls left to sync: run each task off the loop, then give it to ``log.finish_flush``."""
+        for log in list(self.logs.values()):
+            try:
+                task = log.start_flush()
+            except KafkaError:
+                continue  # The directory is offline now, and whoever listens was told.
+            if task is not None:
+                yield log, task
+
+    def flush_due(self, *, now_ms: int) -> None:
+        """Flush the logs whose flush.ms is over (log.flush.scheduler.interval.ms)."""
+        for log in list(self.logs.values()):
+            if log.offline is None:
+                try:
+                    log.maybe_flush(now_ms)
+                except KafkaError:
+                    continue  # As above.
+
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def _by_directory(self) -> Iterator[tuple[LogDirectory, list[Log]]]:
+        logs: dict[str, list[Log]] = {directory.path: [] for directory in self._live()}
+        for topic_partition, log in self.logs.items():
+            if log.offline is None:
+                logs[self._directory_of[topic_partition].path].append(log)
+        for path, held in logs.items():
+            yield self._directories[path], held
+
+    def _checkpoint(self, write: Callable[[LogDirectory, list[Log]], None]) -> None:
+        for directory, logs in self._by_directory():
+            try:
+                write(directory, logs)
+            except OSError as error:
+                self._directory_failed(directory, error)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """replication-offset-checkpoint (every replica.high.watermark.checkpoint.interval.ms)."""
+        self._checkpoint(lambda directory, logs: directory.write_high_watermarks(logs, durable=False))
+
+    def checkpoint_recovery_points(self) -> None:
+        """recovery-point-offset-checkpoint (log.flush.offset.checkpoint.interval.ms)."""
+        self._checkpoint(lambda directory, logs: directory.write_recovery_points(logs, durable=False))
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """log-start-offset-checkpoint (log.flush.start.offset.checkpoint.interval.ms)."""
+        self._checkpoint(lambda directory, logs: directory.write_log_start_offsets(logs))
+
+    def _log_truncated(self, log: Log) -> None:
+        """A lower recovery point must be known before anything is appended (OSError goes to the log)."""
+        for directory, logs in self._by_directory():
+            if log in logs:
+                directory.write_recovery_points(logs, durable=True)
+
+    # --- stop -----------------------------------------------------------------------------------
+
+    def close(self, *, now_ms: int, broker_epoch: int = -1) -> None:
+        """A clean stop: everything flushed, snapshot and checkpointed, then the marker, then the lock.
+
+        A directory that fails on the way gets no marker, and is recovered at the next start.
+        """
+        for directory, logs in list(self._by_directory()):
+            try:
+                for log in logs:
+                    if log.recovery_point < log.log_end_offset:
+                        log.flush(now_ms=now_ms)
+                    log.close()
+                directory.write_recovery_points(logs, durable=True)
+                directory.write_log_start_offsets(logs)
+                directory.write_high_watermarks(logs, durable=True)
+                directory.write_clean_shutdown(broker_epoch)
+            except (OSError, KafkaError) as error:
+                if isinstance(error, OSError):
+                    self._directory_failed(directory, error)
+        for log in self.logs.values():
+            if log.offline is not None:
+                log.close()
+        for directory in self._directories.values():
+            directory.unlock()

@@ -1,0 +1,117 @@
+"""The aborted transactions of a segment, for readers of committed data (`<base>.txnindex`).
+
+34-byte entries ordered by last offset; the file is made with the first one. Source: TransactionIndex,
+AbortedTxn (KIP-98).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from broker.storage.files import File, Files
+
+_ENTRY = Struct(">hqqqq")
+_VERSION = 0
+
+
+class AbortedTransactionEntry(NamedTuple):
+    """An aborted transaction: its data lies in [first_offset, last_offset), its marker at last_offset."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+    """What the last stable offset became with this abort."""
+
+
+class CorruptTransactionIndex(ValueError):
+    """A file that is no transaction index; its segment is to be scanned again."""
+
+
+class TransactionIndex:
+    """Entries are few: they are read once and kept."""
+
+    __slots__ = ("_entries", "_file", "_files", "path", "start_offset")
+
+    def __init__(self, files: Files, path: str, start_offset: int) -> None:
+        self.path = path
+        self.start_offset = start_offset
+        self._files = files
+        self._entries: list[AbortedTransactionEntry] | None = None
+        self._file: File | None = None
+
+    @property
+    def entries(self) -> list[AbortedTransactionEntry]:
+        """All entries. Raises CorruptTransactionIndex."""
+        if self._entries is None:
+            self._entries = self._load()
+        return self._entries
+
+    def _load(self) -> list[AbortedTransactionEntry]:
+        try:
+            content = self._files.read(self.path)
+        except FileNotFoundError:
+            return []
+        if len(content) % _ENTRY.size:
+            raise CorruptTransactionIndex(f"{self.path} has {len(content)} bytes, not a multiple of {_ENTRY.size}")
+        entries: list[AbortedTransactionEntry] = []
+        previous = -1
+        for version, producer_id, first, last, last_stable in _ENTRY.iter_unpack(content):
+            if version < 0 or last <= previous or (first < self.start_offset and last < self.start_offset):
+                raise CorruptTransactionIndex(f"{self.path} has a bad entry at offset {last}")
+            previous = last
+            entries.append(AbortedTransactionEntry(producer_id, first, last, last_stable))
+        return entries
+
+    def append(self, entry: AbortedTransactionEntry) -> None:
+        """Add an entry to the file; entries come in the order of their last offsets."""
+        entries = self.entries
+        if entries and entry.last_offset <= entries[-1].last_offset:
+            raise ValueError(f"aborted transaction at {entry.last_offset} after {entries[-1].last_offset}")
+        if self._file is None:
+            self._file = self._files.open(self.path)
+        self._file.append([_ENTRY.pack(_VERSION, *entry)])
+        entries.append(entry)
+
+    def collect(self, first_offset: int, upper_offset: int, found: list[AbortedTransactionEntry]) -> bool:
+        """Add the entries that overlap [first_offset, upper_offset) to ``found``.
+
+        True if the search is complete: an entry's last stable offset lies at or above ``upper_offset``,
+        so later segments hold nothing more.
+        """
+        for entry in self.entries:
+            if entry.last_offset >= first_offset and entry.first_offset < upper_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= upper_offset:
+                return True
+        return False
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the transactions whose marker lies at or above ``offset``."""
+        entries = self.entries
+        kept = [entry for entry in entries if entry.last_offset < offset]
+        if len(kept) < len(entries):
+            if self._file is None:
+                self._file = self._files.open(self.path)
+            self._file.truncate(len(kept) * _ENTRY.size)
+            self._entries = kept
+
+    def reset(self) -> None:
+        """Forget everything; the segment is about to be scanned."""
+        self._entries = []
+        if self._files.exists(self.path):
+            if self._file is None:
+                self._file = self._files.open(self.path)
+            self._file.truncate(0)
+
+    def sync(self) -> None:
+        """Bring the file to the device, if there is one."""
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._file is not None:
+            self._file.release()
+            self._file = None
