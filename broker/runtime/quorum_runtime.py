@@ -266,20 +266,24 @@ class QuorumRuntime:
         )
         self._schedule.appended(len(batch))
 
-    async def write(self, request: Any, api_version: int = -1) -> Any:
-        """Decide a request and make it durable; returns the response once the change is committed
-        and published on this node. Raises KafkaError when it is refused as a whole."""
-        if self._fault is not None:
-            raise self._fault
-        decision = self._decide(request, api_version)
-        response = self._append_decision(decision)
-        self._arm_timer()
-        if not self._flush_scheduled and not self._has_uncommitted():
-            return _answer(response)
+    def submit(self, request: Any, api_version: int = -1) -> asyncio.Future[Any]:
+        """Decide a request now. The future holds the response once the change is committed and
+        published on this node, or the KafkaError with which the request is refused as a whole."""
         future: asyncio.Future[Any] = self._clock.loop.create_future()
-        self._waiting.append(_Waiting(self._log.log_end_offset - 1, future, response))
-        self._schedule_flush()
-        return await future
+        try:
+            if self._fault is not None:
+                raise self._fault
+            response = self._append_decision(self._decide(request, api_version))
+        except KafkaError as error:
+            future.set_exception(error)
+            return future
+        self._arm_timer()
+        if self._flush_scheduled or self._has_uncommitted():
+            self._waiting.append(_Waiting(self._log.log_end_offset - 1, future, response))
+            self._schedule_flush()
+        else:
+            _resolve(future, response)
+        return future
 
     def _decide(self, request: Any, api_version: int) -> Decision[MetadataRecord]:
         context = self._context(api_version)
