@@ -54,7 +54,9 @@ class Node:
         self.producer_ids: Any = None
         # broker.replication.fetch_session: cache of incremental fetch sessions.
         self.fetch_sessions: Any = None
-        # broker.runtime.coordinator_runtime: groups and committed offsets.
+        # broker.runtime.auto_topics.AutoTopics: topics created because somebody asked for them.
+        self.auto_topics: Any = None
+        # broker.runtime.group_coordinator.GroupCoordinator: groups and committed offsets.
         self.groups: Any = None
         # broker.network.listener.ListenerSet: advertised addresses by listener name.
         self.listeners: Any = None

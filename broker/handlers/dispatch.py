@@ -52,9 +52,40 @@ class ApiRow:
 
 # Sorted by key. Add a row when the handler is whole, never before.
 API_ROWS: tuple[ApiRow, ...] = (
+    ApiRow(
+        ApiKey.OFFSET_COMMIT,
+        "offset_commit",
+        ((Operation.READ, ResourceType.GROUP), (Operation.READ, ResourceType.TOPIC)),
+    ),
+    ApiRow(
+        ApiKey.OFFSET_FETCH,
+        "offset_fetch",
+        ((Operation.DESCRIBE, ResourceType.GROUP), (Operation.DESCRIBE, ResourceType.TOPIC)),
+    ),
+    ApiRow(
+        ApiKey.FIND_COORDINATOR,
+        "find_coordinator",
+        ((Operation.DESCRIBE, ResourceType.GROUP), (Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID)),
+    ),
+    ApiRow(ApiKey.JOIN_GROUP, "join_group", ((Operation.READ, ResourceType.GROUP),)),
+    ApiRow(ApiKey.HEARTBEAT, "heartbeat", ((Operation.READ, ResourceType.GROUP),)),
+    ApiRow(ApiKey.LEAVE_GROUP, "leave_group", ((Operation.READ, ResourceType.GROUP),)),
+    ApiRow(ApiKey.SYNC_GROUP, "sync_group", ((Operation.READ, ResourceType.GROUP),)),
+    ApiRow(ApiKey.DESCRIBE_GROUPS, "describe_groups", ((Operation.DESCRIBE, ResourceType.GROUP),)),
+    ApiRow(
+        ApiKey.LIST_GROUPS,
+        "list_groups",
+        ((Operation.DESCRIBE, ResourceType.CLUSTER), (Operation.DESCRIBE, ResourceType.GROUP)),
+    ),
     ApiRow(ApiKey.SASL_HANDSHAKE, "sasl_handshake"),
     ApiRow(ApiKey.API_VERSIONS, "api_versions"),
     ApiRow(ApiKey.SASL_AUTHENTICATE, "sasl_authenticate"),
+    ApiRow(ApiKey.DELETE_GROUPS, "delete_groups", ((Operation.DELETE, ResourceType.GROUP),)),
+    ApiRow(
+        ApiKey.OFFSET_DELETE,
+        "offset_delete",
+        ((Operation.DELETE, ResourceType.GROUP), (Operation.READ, ResourceType.TOPIC)),
+    ),
 )
 
 

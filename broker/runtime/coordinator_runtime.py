@@ -153,6 +153,10 @@ class CoordinatorRuntime(Generic[MachineT]):
                 machine: Any = shard.machine
                 yield partition, machine
 
+    def active_partitions(self) -> list[int]:
+        """Partitions that are led here and loaded."""
+        return [partition for partition, shard in sorted(self._shards.items()) if shard.state is ShardState.ACTIVE]
+
     def _shard(self, partition: int) -> CoordinatorShard:
         self._require_open()
         shard = self._shards.get(partition)

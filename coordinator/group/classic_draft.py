@@ -44,7 +44,8 @@ class ClassicDraft:
 
     def event(self, text: str) -> None:
         """Note in a sentence why something happened to the group."""
-        self.events.append(GroupEvent(text, self.group.group_id, self.now_ms))
+        group_id = self.group.group_id
+        self.events.append(GroupEvent(f"group {group_id}: {text}", group_id, self.now_ms))
 
     # --- members ---------------------------------------------------------------------------
 

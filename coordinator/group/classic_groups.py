@@ -25,7 +25,7 @@ from coordinator.group.group import Group, GroupType
 from coordinator.group.groups import Groups
 from coordinator.group.settlement import GroupDecision, keep_if_refused
 from coordinator.machine import Ids, Ticket
-from wire.errors import ErrorCode, KafkaError
+from wire.errors import ErrorCode
 from wire.messages.heartbeat import HeartbeatRequest
 from wire.messages.join_group import JoinGroupRequest
 from wire.messages.leave_group import LeaveGroupRequest
@@ -116,21 +116,3 @@ def _apply_due(draft: ClassicDraft) -> bool:
 
 def _first_due(deadlines: dict[str, int], now_ms: int) -> str | None:
     return next((each for each, at_ms in deadlines.items() if at_ms <= now_ms), None)
-
-
-def check_group_id(group_id: str) -> None:
-    """Raises KafkaError INVALID_GROUP_ID for an empty id; asked before the coordinator is found."""
-    if not group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-
-
-def check_session_timeout(request: JoinGroupRequest, context: GroupContext) -> None:
-    """Raises KafkaError INVALID_SESSION_TIMEOUT outside of the broker's limits."""
-    lowest = context.settings.min_session_timeout_ms
-    highest = context.settings.max_session_timeout_ms
-    if not lowest <= request.session_timeout_ms <= highest:
-        raise KafkaError(
-            ErrorCode.INVALID_SESSION_TIMEOUT,
-            f"session timeout {request.session_timeout_ms} ms is not within"
-            f" group.min.session.timeout.ms {lowest} and group.max.session.timeout.ms {highest}",
-        )

@@ -62,7 +62,7 @@ def delete_groups(store: OffsetStore, groups: Groups, request: DeleteGroupsReque
     """Decide a DeleteGroups: each group is answered for itself."""
     records: list[CoordinatorRecord] = []
     results = []
-    for group_id in request.groups_names:
+    for group_id in dict.fromkeys(request.groups_names):
         result = DeletableGroupResult(group_id=group_id)
         results.append(result)
         try:

@@ -1,0 +1,142 @@
+"""The group coordinator of a node: group shards over `__consumer_offsets`, addressed by group id.
+
+Source: Kafka's GroupCoordinatorService.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from broker.runtime.coordinator_runtime import CoordinatorRuntime
+from coordinator.group.context import GroupContext, GroupSettings
+from coordinator.group.requests import DeletePartitionOffsets
+from coordinator.group.shard import GroupShard
+from coordinator.record_codec import RecordCodec
+from wire.compression import Compression
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.records import consumer_offsets
+from wire.primitives import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.clock import Clock
+    from broker.replication.replica_manager import LeadershipChange, ReplicaManager
+    from coordinator.machine import Ids
+    from coordinator.metadata.delta import MetadataDelta
+    from coordinator.metadata.image import MetadataImage
+
+logger = logging.getLogger(__name__)
+
+OFFSETS_TOPIC = "__consumer_offsets"
+MINUTE_MS = 60_000
+
+ValueT = TypeVar("ValueT")
+
+
+def group_settings(config: Mapping[str, Any]) -> GroupSettings:
+    """From the broker's effective settings, by their Kafka names. All of these are read-only ones."""
+    return GroupSettings(
+        initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
+        group_max_size=config["group.max.size"],
+        min_session_timeout_ms=config["group.min.session.timeout.ms"],
+        max_session_timeout_ms=config["group.max.session.timeout.ms"],
+        offset_metadata_max_bytes=config["offset.metadata.max.bytes"],
+        offsets_retention_ms=config["offsets.retention.minutes"] * MINUTE_MS,
+        offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
+    )
+
+
+class GroupCoordinator:
+    """Groups and committed offsets whose partitions of `__consumer_offsets` this node leads.
+
+    To be connected by whoever makes it: `leadership_changed` to the replica manager's listeners,
+    `metadata_changed` to the metadata cache, behind the replica manager.
+    """
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        *,
+        replica_manager: ReplicaManager,
+        clock: Clock,
+        ids: Ids,
+        commit_timeout_ms: int = 5000,
+        compression: Compression = Compression.NONE,
+    ) -> None:
+        """`commit_timeout_ms` is `offsets.commit.timeout.ms`, `compression` is
+        `offsets.topic.compression.codec`."""
+        self.settings = settings
+        self._cleaning: set[asyncio.Task[None]] = set()
+        self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
+            OFFSETS_TOPIC,
+            replica_manager=replica_manager,
+            clock=clock,
+            codec=RecordCodec(consumer_offsets),
+            ids=ids,
+            make_machine=lambda: GroupShard(settings),
+            make_context=lambda: GroupContext(settings),
+            write_timeout_ms=lambda: commit_timeout_ms,
+            compression=lambda: compression,
+        )
+
+    def leadership_changed(self, change: LeadershipChange) -> None:
+        """See CoordinatorRuntime.leadership_changed."""
+        self._runtime.leadership_changed(change)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that holds the group. Raises NOT_COORDINATOR."""
+        return self._runtime.partition_for(group_id)
+
+    async def write(self, group_id: str, request: Any, context: GroupContext) -> Any:
+        """Have the group's machine decide a request. See CoordinatorRuntime.write."""
+        return await self._runtime.write(self._runtime.partition_for(group_id), request, context)
+
+    async def write_to_partition(self, partition: int, request: Any, context: GroupContext) -> Any:
+        """Have one partition's machine decide a request about groups that it holds."""
+        return await self._runtime.write(partition, request, context)
+
+    async def write_marker(self, partition: int, producer_id: int, producer_epoch: int, **marker: Any) -> None:
+        """End a transaction that committed offsets here. See CoordinatorRuntime.write_marker."""
+        await self._runtime.write_marker(partition, producer_id, producer_epoch, **marker)
+
+    def read(self, group_id: str, question: Callable[[GroupShard], ValueT]) -> ValueT:
+        """Ask the group's machine something that changes nothing. Raises KafkaError."""
+        return self._runtime.read(self._runtime.partition_for(group_id), question)
+
+    def shards(self) -> Iterator[GroupShard]:
+        """All machines here. Raises COORDINATOR_LOAD_IN_PROGRESS while one loads."""
+        return (machine for _, machine in self._runtime.machines())
+
+    def metadata_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Topics were deleted: their offsets go too, in all groups here (KIP-496's counterpart).
+
+        Done in the background: nobody waits for it, and a re-created topic has another id.
+        """
+        partitions = frozenset(
+            TopicPartition(topic.name, index) for topic in delta.deleted_topics.values() for index in topic.partitions
+        )
+        if not partitions:
+            return
+        task = asyncio.get_running_loop().create_task(self._delete_offsets(partitions))
+        self._cleaning.add(task)
+        task.add_done_callback(self._cleaning.discard)
+
+    async def _delete_offsets(self, partitions: frozenset[TopicPartition]) -> None:
+        request, context = DeletePartitionOffsets(partitions), GroupContext(self.settings)
+        for partition in self._runtime.active_partitions():
+            try:
+                has_more = True
+                while has_more:
+                    has_more = await self._runtime.write(partition, request, context)
+            except KafkaError as error:
+                if error.code is not ErrorCode.NOT_COORDINATOR:
+                    where = TopicPartition(OFFSETS_TOPIC, partition)
+                    logger.warning("offsets of deleted topics stay in %s: %s", where, error)
+
+    def close(self) -> None:
+        """The node stops: waiting requests get COORDINATOR_NOT_AVAILABLE."""
+        for task in self._cleaning:
+            task.cancel()
+        self._runtime.close()
