@@ -63,6 +63,7 @@ def ready_python() -> str:
     stamp = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
     python = venv_python()
     if python.exists() and STAMP.exists() and STAMP.read_text(encoding="utf-8") == stamp:
+        remove_stale_kernels(str(python))
         return str(python)
     if not python.exists():
         print("dev.py: making .venv", file=sys.stderr, flush=True)
@@ -72,6 +73,16 @@ def ready_python() -> str:
     run_or_leave(install, "The dependencies could not be installed")
     STAMP.write_text(stamp, encoding="utf-8")
     return str(python)
+
+
+def remove_stale_kernels(python: str) -> None:
+    """Python prefers a compiled kernel to its source, changed or not: one of another source must go."""
+    if not any(file.suffix in (".so", ".pyd") for file in (ROOT / "wire").iterdir()):
+        return
+    kernels = [python, "-m", "wire.compile_kernels"]
+    if subprocess.run([*kernels, "--check"], cwd=ROOT, capture_output=True, check=False).returncode:
+        print("dev.py: the compiled kernels were of an older source and are gone; compile makes them", file=sys.stderr)
+        subprocess.run([*kernels, "--remove"], cwd=ROOT, check=True)
 
 
 def run_or_leave(command: list[str], what_failed: str) -> None:
@@ -148,6 +159,10 @@ def check(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
+def compile_kernels(arguments: list[str]) -> int:
+    return run([ready_python(), "-m", "wire.compile_kernels", *arguments])
+
+
 def compat(arguments: list[str]) -> int:
     return become([ready_python(), str(ROOT / "compat-tests" / "run.py"), *arguments])
 
@@ -168,6 +183,7 @@ COMMANDS = {
     "start": start,
     "test": test,
     "check": check,
+    "compile": compile_kernels,
     "compat": compat,
     "bench": bench,
     "simulate": simulate,

@@ -21,7 +21,7 @@ BROKER_LAYERS: list[list[str]] = [
     ["runtime"],
     ["replication"],
     ["storage", "network", "security", "quotas"],
-    ["metrics", "config", "clock", "principal"],
+    ["metrics", "config", "clock", "principal", "chance"],
 ]
 
 
@@ -35,12 +35,16 @@ def graph() -> grimp.ImportGraph:
     return grimp.build_graph(*present, include_external_packages=True, cache_dir=None)
 
 
+# Modules that are one part with another: split for their size, of one layer.
+PART_OF = {"node_state": "server", "server_settings": "server"}
+
+
 def broker_part(module: str) -> str | None:
     """The part of broker a module belongs to: `broker.config_log` is of `config`, `broker` itself of none."""
     if not module.startswith("broker."):
         return None
     top = module.split(".")[1]
-    return "config" if re.match(r"config(_|$)", top) else top
+    return "config" if re.match(r"config(_|$)", top) else PART_OF.get(top, top)
 
 
 def layer_of(part: str) -> int | None:
