@@ -84,18 +84,50 @@ def write_varint(value: int) -> bytes:
     return write_uvarint(value << 1 if value >= 0 else (~value << 1) | 1)
 
 
-def _skip_headers(data: bytes, position: i64, end: i64, index: i64) -> i64:
+def _skip_content(data: bytes, position: i64, end: i64) -> i64:
+    """Step over key, value and headers of one record.
+
+    Returns the position after them, negated when the key is null: one number is cheaper to hand
+    back, interpreted, than two.
+    """
+    byte: i64
+    raw: i64 = data[position]
+    position += 1
+    if raw >= 0x80:
+        raw, position = read_uvarint32(data, position - 1)
+    has_no_key = raw & 1
+    if not has_no_key:
+        position += raw >> 1
+    raw = data[position]
+    position += 1
+    if raw >= 0x80:
+        byte = data[position]
+        if byte < 0x80:
+            position += 1
+            raw += (byte << 7) - 0x80
+        else:
+            raw, position = read_uvarint32(data, position - 1)
+    if not raw & 1:
+        position += raw >> 1
+    if data[position] == 0:
+        position += 1
+    else:
+        position = _skip_headers(data, position, end)
+    return -position if has_no_key else position
+
+
+def _skip_headers(data: bytes, position: i64, end: i64) -> i64:
     """Step over the header count and the headers of one record; returns the position after them."""
     raw, position = read_uvarint32(data, position)
     if raw & 1:
-        raise MalformedMessage(f"record {index} of the batch has a negative number of headers")
+        raise MalformedMessage("a record of the batch has a negative number of headers")
     left = raw >> 1
     if left > end - position:
-        raise MalformedMessage(f"record {index} of the batch has more headers than bytes left")
+        raise MalformedMessage("a record of the batch has more headers than bytes left")
     while left > 0:
         raw, position = read_uvarint32(data, position)
         if raw & 1:
-            raise MalformedMessage(f"record {index} of the batch has a header key of negative length")
+            raise MalformedMessage("a record of the batch has a header key of negative length")
         position += raw >> 1
         raw, position = read_uvarint32(data, position)
         if not raw & 1:
@@ -177,29 +209,10 @@ class RecordScan:
                     raw, position = read_uvarint32(data, position - 1)
             if raw != index << 1:
                 consecutive = False
-            raw = data[position]
-            position += 1
-            if raw >= 0x80:
-                raw, position = read_uvarint32(data, position - 1)
-            if raw & 1:
+            position = _skip_content(data, position, end)
+            if position < 0:
                 null_keys += 1
-            else:
-                position += raw >> 1
-            raw = data[position]
-            position += 1
-            if raw >= 0x80:
-                byte = data[position]
-                if byte < 0x80:
-                    position += 1
-                    raw += (byte << 7) - 0x80
-                else:
-                    raw, position = read_uvarint32(data, position - 1)
-            if not raw & 1:
-                position += raw >> 1
-            if data[position] == 0:
-                position += 1
-            else:
-                position = _skip_headers(data, position, end, index)
+                position = -position
             if position != end:
                 raise MalformedMessage(f"record {index} of the batch does not fill its declared length")
             index += 1
