@@ -12,11 +12,14 @@ from typing import Any
 
 from wire.message import Struct
 from wire.primitives import ZERO_UUID
+from wire.records import Record, RecordBatch, batches
 
 # Fields whose values name something: the n-th different value of a kind becomes "<kind n>".
 IDENTITIES = {
     "topic_id": "topic-id",
     "producer_id": "producer-id",
+    "v3_and_below_producer_id": "producer-id",
+    "producer_id_filters": "producer-id",
     "session_id": "session-id",
     "cluster_id": "cluster-id",
     "leader_id": "node",
@@ -36,6 +39,7 @@ PLACES |= {"topic_config_error_message", "max_version_level", "config_data"}
 # Lists that Kafka fills from hash maps; compared in the order of the elements' names.
 UNORDERED = {"topics", "responses", "configs", "results", "groups", "supported_features"}
 UNORDERED |= {"finalized_features", "members", "synonyms", "partitions"}
+UNORDERED |= {"partition_responses", "results_by_partition"}
 NAMES = ("name", "topic", "group_id", "resource_name", "member_id")
 
 _MEMBER = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -43,7 +47,7 @@ _MEMBER = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 def _name(item: Any) -> tuple[str, int]:
     text = next((str(getattr(item, name)) for name in NAMES if getattr(item, name, None)), "")
-    return text, getattr(item, "partition_index", 0)
+    return text, getattr(item, "partition_index", getattr(item, "index", 0))
 
 
 class Normaliser:
@@ -82,8 +86,32 @@ class Normaliser:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bytes):
-            return self._identity("topic-id", value) if len(value) == 16 else value.hex()
+            if name == "records":
+                return [self._batch(b) for b in batches(value)] if answer else "<records>"
+            if len(value) == 16:
+                return self._identity("topic-id", value)
+            return value.replace(self._prefix.encode(), b"<scenario>").hex()
         return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    def _batch(self, batch: RecordBatch) -> dict[str, Any]:
+        stamped = batch.is_control or batch.is_log_append_time
+        return {
+            "base_offset": batch.base_offset,
+            "last_offset_delta": batch.last_offset_delta,
+            "leader_epoch": batch.partition_leader_epoch,
+            "attributes": batch.attributes,
+            "max_timestamp": "<time>" if stamped else batch.max_timestamp,
+            "producer_id": self._field("producer_id", batch.producer_id, answer=True),
+            "producer_epoch": batch.producer_epoch,
+            "base_sequence": batch.base_sequence,
+            "valid_crc": batch.has_valid_crc(),
+            "records": [self._record(record, stamped=stamped) for record in batch.records()],
+        }
+
+    def _record(self, record: Record, *, stamped: bool) -> list[Any]:
+        texts = [None if part is None else part.hex() for part in (record.key, record.value)]
+        headers = [[key, None if value is None else value.hex()] for key, value in record.headers]
+        return [record.offset, "<time>" if stamped else record.timestamp, *texts, headers]
 
     def _text(self, text: str) -> str:
         member = _MEMBER.match(text)

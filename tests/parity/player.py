@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any
@@ -44,7 +46,7 @@ class Connection:
     """One socket; answers come in request order."""
 
     def __init__(self, player: Player, client_id: str | None) -> None:
-        self._player = player
+        self.player = player
         self._client_id = client_id
         self._socket = socket.create_connection(player.address, timeout=ANSWER_TIMEOUT_S)
         self._correlation_ids = itertools.count(1)
@@ -60,12 +62,12 @@ class Connection:
         """Read the answer, write it down, return it; None when the broker closed instead."""
         frame = self._read_frame()
         if frame is None:
-            self._player.write_down(pending, None)
+            self.player.write_down(pending, None)
             return None
         correlation_id, response = decode_response(frame, pending.request.API_KEY, pending.version)
         if correlation_id != pending.correlation_id:
             raise AssertionError(f"answer {correlation_id} to request {pending.correlation_id}")
-        self._player.write_down(pending, response)
+        self.player.write_down(pending, response)
         return response
 
     def call(self, request: Message, version: int, label: str = "") -> Any:
@@ -130,6 +132,29 @@ class Player:
                 "response": "closed" if response is None else normal(response, answer=True),
             }
         )
+
+    def until(self, call: Callable[[], Any], done: Callable[[Any], bool]) -> Any:
+        """Repeat an exchange until it is ``done``; only the last one is written down.
+
+        Raises TimeoutError with the last answer when that does not come about.
+        """
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while True:
+            count = len(self.transcript.entries)
+            answer = call()
+            if done(answer):
+                return answer
+            del self.transcript.entries[count:]
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"still {answer}")
+
+    def unwritten(self, call: Callable[[], Any]) -> Any:
+        """Make exchanges without writing them down."""
+        count = len(self.transcript.entries)
+        try:
+            return call()
+        finally:
+            del self.transcript.entries[count:]
 
     def close(self) -> None:
         """Close every connection."""

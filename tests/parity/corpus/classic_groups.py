@@ -55,12 +55,13 @@ def heartbeat(group: str, member: str, generation: int, **fields: Any) -> Heartb
 
 def find(connection: Connection, group: str) -> None:
     """Ask for the coordinator until it is there (the offsets topic may have to be made first)."""
-    for _ in range(100):
-        connection.call(FindCoordinatorRequest(coordinator_keys=[group]), 4, "find")
-        response = connection.call(heartbeat(group, "m", 1), 4, "ready?")
-        if response.error_code not in (14, 15, 16):
-            break
-    del connection._player.transcript.entries[:]
+    player = connection.player
+
+    def ask() -> Any:
+        connection.call(FindCoordinatorRequest(coordinator_keys=[group]), 4)
+        return connection.call(heartbeat(group, "m", 1), 4)
+
+    player.unwritten(lambda: player.until(ask, lambda answer: answer.error_code not in (14, 15, 16)))
 
 
 def stable_member(connection: Connection, group: str, **fields: Any) -> tuple[str, int]:
@@ -167,8 +168,8 @@ def scenario_two_members(player: Player) -> None:
     leader, generation = stable_member(first, group)
     given = second.call(join(group), 9, "second asks for an id")
     waiting = second.send(join(group, given.member_id), 9, "second joins")
-    while third.call(heartbeat(group, leader, generation), 4, "leader beats").error_code != 27:
-        player.transcript.entries.pop()
+    beat = heartbeat(group, leader, generation)
+    player.until(lambda: third.call(beat, 4, "leader beats"), lambda answer: answer.error_code == 27)
     rejoined = first.call(join(group, leader), 9, "leader rejoins")
     joined = second.receive(waiting)
     follower, generation = joined.member_id, rejoined.generation_id
@@ -180,8 +181,8 @@ def scenario_two_members(player: Player) -> None:
     second.call(join(group, follower), 9, "follower rejoins unchanged")
     changed = join(group, follower, metadata=OTHER_SUBSCRIPTION)
     waiting = second.send(changed, 9, "follower rejoins changed")
-    while third.call(heartbeat(group, leader, generation), 4, "told to rejoin").error_code != 27:
-        player.transcript.entries.pop()
+    again = heartbeat(group, leader, generation)
+    player.until(lambda: third.call(again, 4, "told to rejoin"), lambda answer: answer.error_code == 27)
     third.call(sync(group, leader, generation), 5, "sync while rejoining")
     first.call(join(group, leader), 9, "leader rejoins again")
     second.receive(waiting)
@@ -220,8 +221,8 @@ def scenario_protocol_choice(player: Player) -> None:
     leader, generation = alone.member_id, alone.generation_id
     other = second.call(join(group, protocols=lists[1]), 9, "second asks")
     waiting = second.send(join(group, other.member_id, protocols=lists[1]), 9, "second joins")
-    while third.call(heartbeat(group, leader, generation), 4, "beat").error_code != 27:
-        player.transcript.entries.pop()
+    beat = heartbeat(group, leader, generation)
+    player.until(lambda: third.call(beat, 4, "beat"), lambda answer: answer.error_code == 27)
     third.call(join(group, protocols=("sticky",)), 9, "third shares none")
     first.call(join(group, leader, protocols=lists[0]), 9, "first rejoins")
     second.receive(waiting)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.parity.corpus.classic_groups import find, join, stable_member
-from tests.parity.player import Connection, Player
-from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.parity.corpus.produce_and_fetch import create
+from tests.parity.player import Player
 from wire.messages.delete_groups import DeleteGroupsRequest
 from wire.messages.describe_groups import DescribeGroupsRequest
 from wire.messages.list_groups import ListGroupsRequest
@@ -26,15 +26,6 @@ from wire.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-
-
-def create(connection: Connection, name: str, partitions: int = 2) -> bytes:
-    """Make a topic; returns its id."""
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
-    answer = connection.call(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7, "topic")
-    connection._player.transcript.entries.pop()
-    topic_id: bytes = answer.topics[0].topic_id
-    return topic_id
 
 
 def commit(group: str, topic: str, *offsets: tuple[int, int, str | None], **fields: Any) -> Any:
@@ -61,7 +52,7 @@ def scenario_offset_commit_errors(player: Player) -> None:
     """Simple commits, commits beside members, unknown topics, long metadata."""
     connection, group, topic = player.connect(), player.name("g"), player.name("t")
     find(connection, group)
-    create(connection, topic)
+    create(connection, topic, 2)
     connection.call(commit(group, topic, (0, 1, "x")), 9, "simple commit")
     connection.call(commit("", topic, (0, 1, "x")), 9, "empty group id")
     connection.call(commit(group, topic, (0, 5, "x"), (99, 1, "x")), 9, "unknown partition")
@@ -95,7 +86,7 @@ def scenario_offset_commit_errors(player: Player) -> None:
 def scenario_offset_commit_versions(player: Player) -> None:
     """Commit and fetch in every version."""
     connection, topic = player.connect(), player.name("t")
-    topic_id = create(connection, topic)
+    topic_id = create(connection, topic, 2)
     find(connection, player.name("g"))
     for version in range(2, 11):
         group = player.name(f"g{version}")
@@ -129,7 +120,7 @@ def scenario_offset_commit_versions(player: Player) -> None:
 def scenario_describe_and_list_groups(player: Player) -> None:
     """Unknown, commit-only, left and live groups in every version."""
     connection, topic = player.connect(), player.name("t")
-    create(connection, topic)
+    create(connection, topic, 2)
     find(connection, player.name("simple"))
     connection.call(commit(player.name("simple"), topic, (0, 1, "x")), 9, "simple commit")
     live = player.name("live")
@@ -148,7 +139,7 @@ def scenario_describe_and_list_groups(player: Player) -> None:
 def scenario_delete_groups_and_offsets(player: Player) -> None:
     """Live, empty, unknown groups; subscribed and other topics."""
     connection, topic, group = player.connect(), player.name("t"), player.name("live")
-    create(connection, topic)
+    create(connection, topic, 2)
     find(connection, group)
     subscription = b"\x00\x00\x00\x00\x00\x01" + len(topic).to_bytes(2, "big") + topic.encode()
     metadata = subscription + b"\xff\xff\xff\xff"
