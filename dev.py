@@ -106,7 +106,8 @@ def become(command: list[str]) -> int:
     if os.name == "nt":
         return run(command)
     sys.stdout.flush()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    environment = {**os.environ, "ODRADEK_COMMAND": "python3 dev.py odradek"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     os.execve(command[0], command, environment)
     return 0
 

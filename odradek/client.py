@@ -12,7 +12,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Self, TypeVar
 
-from odradek.failure import BAD_SETTING, Failure
+from odradek.address import parse_address
+from odradek.failure import Failure
 from wire.api import API_SPECS
 from wire.errors import ErrorCode, WireError
 from wire.frames import decode_response, encode_request
@@ -25,14 +26,6 @@ RETRY_PAUSE_S = 0.05
 
 _size = Struct(">i")
 Result = TypeVar("Result")
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """HOST:PORT (or [IPV6]:PORT) as its parts; raises Failure where it is neither."""
-    host, colon, port = text.strip().rpartition(":")
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise Failure(f"{text!r} is no address: give it as HOST:PORT, for example 127.0.0.1:9092.", BAD_SETTING)
-    return host.strip("[]"), int(port)
 
 
 def check(error_code: int, doing: str, message: str | None = None) -> None:

@@ -26,7 +26,7 @@ BROKER_LAYERS: list[list[str]] = [
 
 
 # What the module that runs a node may name of it.
-NODE_MODULES = ("broker.process", "broker.server", "broker.config")
+NODE_MODULES = ("broker.process", "broker.server", "broker.config", "broker.network.listener", "broker.storage.files")
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from odradek.client import parse_address
+from odradek.address import parse_address
 from odradek.failure import Failure
 
 
@@ -54,9 +54,9 @@ def is_ours(folder: Path) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & 0o077
 
 
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only this user can read, in one step."""
-    unfinished = file.with_suffix(f".{os.getpid()}")
+def write_private(file: str | os.PathLike[str], text: str) -> None:
+    """Write a file that only this user can read, in one step: who waits for it never reads half of it."""
+    unfinished = f"{os.fspath(file)}.{os.getpid()}"
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
         out.write(text)
     os.replace(unfinished, file)
