@@ -1,0 +1,251 @@
+"""Everything a node keeps: logs, metadata, partitions, coordinators. A reset replaces it whole.
+
+Opened in the order in which one part needs another, closed in reverse. Source: the order of
+Kafka's `ControllerServer.startup` and `BrokerServer.startup`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker import server_settings
+from broker.chance import SystemIds
+from broker.replication.fetch_session import FetchSessionCache
+from broker.replication.isr_changes import IsrChanges
+from broker.replication.producer_ids import ProducerIds
+from broker.replication.replica_manager import ReplicaManager
+from broker.runtime.auto_topics import AutoTopics
+from broker.runtime.broker_lifecycle import BrokerIdentity, BrokerLifecycle
+from broker.runtime.controller_client import ControllerClient
+from broker.runtime.group_coordinator import GroupCoordinator
+from broker.runtime.metadata_log import open_metadata_log
+from broker.runtime.metadata_publisher import MetadataCache
+from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
+from broker.storage.log_manager import LogManager
+from broker.topic_settings import NodeTopicSettings
+from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC, Endpoint
+from coordinator.quorum.voters import Voter
+from wire.compression import Compression
+
+if TYPE_CHECKING:
+    from broker.clock import Clock, Timer
+    from broker.config import BrokerConfig
+    from broker.config_log import LogConfig
+    from broker.handlers.context import Node
+    from broker.network.listener import ListenerSet
+    from broker.storage.files import Files
+    from broker.storage.log import Log
+    from coordinator.metadata.delta import MetadataDelta
+    from coordinator.metadata.image import MetadataImage
+    from wire.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+
+class NodeState:
+    """The state of one node between `open` and `close`. `fill` gives its parts to the handlers."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        listeners: ListenerSet,
+        files: Files,
+        *,
+        on_fault: Callable[[KafkaError], None],
+    ) -> None:
+        """`on_fault` is told when the metadata log fails; the node cannot go on then."""
+        self._config = config
+        self._clock = clock
+        self._listeners = listeners
+        self._files = files
+        self._ids = SystemIds()
+        self._on_fault = on_fault
+        self._metadata_log: Log | None = None
+        self._due_timer: Timer | None = None
+        self._isr_changes: IsrChanges
+        self._quorum: QuorumRuntime | None = None
+        self._producer_ids: ProducerIds | None = None
+        self.metadata = MetadataCache()
+        self.log_manager: LogManager | None = None
+        self.controller: ControllerClient
+        self.lifecycle: BrokerLifecycle
+        self.replica_manager: ReplicaManager | None = None
+        self.groups: GroupCoordinator | None = None
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's id, from the log directories or new."""
+        assert self.log_manager is not None
+        return self.log_manager.cluster_id
+
+    def fill(self, node: Node) -> None:
+        """Hand the parts to the handlers."""
+        node.cluster_id = self.cluster_id
+        node.log_manager = self.log_manager
+        node.metadata = self.metadata
+        node.controller = self.controller
+        node.quorum = self._quorum
+        node.replica_manager = self.replica_manager
+        node.producer_ids = self._producer_ids
+        node.groups = self.groups
+        node.auto_topics = AutoTopics(self.controller, self.metadata, server_settings.auto_topic_settings(self._config))
+        node.fetch_sessions = FetchSessionCache(
+            self._config["max.incremental.fetch.session.cache.slots"], self._ids.below
+        )
+
+    # --- opening -------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Load what is there and join the cluster. Raises StorageFault, OSError, KafkaError."""
+        self._open_log_directories()
+        self._open_quorum()
+        await self.lifecycle.register()
+        assert self.log_manager is not None
+        self.log_manager.load(now_ms=self._clock.now_ms())
+        self._open_partitions()
+        await self.lifecycle.unfence()
+
+    def _open_log_directories(self) -> None:
+        config = self._config
+        self.log_manager = LogManager(
+            self._files,
+            config.log_dirs,
+            config_for_topic=self._log_config_for_topic,
+            producer_id_expiration_ms=config["producer.id.expiration.ms"],
+            transaction_verification=config["transaction.partition.verification.enable"],
+            delete_at_once=config.in_memory,
+            on_directory_failure=self._directory_failed,
+        )
+        self.log_manager.open(cluster_id=config["odradek.cluster.id"], node_id=config.node_id)
+
+    def _log_config_for_topic(self, topic: str) -> LogConfig:
+        return self._config.log_config(topic, self.metadata.image.configs.of(RESOURCE_TOPIC, topic))
+
+    def _directory_failed(self, path: str, error: OSError) -> None:
+        logger.error("log directory %s has failed: %s", path, error)
+        if self.replica_manager is not None:
+            self.replica_manager.directory_failed()
+
+    def _open_quorum(self) -> None:
+        config, clock = self._config, self._clock
+        node_id = config.node_id
+        log_directory = config.metadata_log_dir
+        self._metadata_log = open_metadata_log(
+            self._files, log_directory, clock.now_ms(), server_settings.metadata_log_config(config)
+        )
+        self._quorum = QuorumRuntime(
+            QuorumPlace(self._files, log_directory, self._metadata_log, Voter(node_id), (Voter(node_id),)),
+            server_settings.controller_settings(config, self.cluster_id, NodeTopicSettings(config)),
+            self.metadata,
+            clock,
+            self._ids,
+            snapshot_settings=server_settings.snapshot_settings(config),
+            on_fault=self._on_fault,
+        )
+        self._quorum.open()
+        self.controller = ControllerClient(self._quorum, self.metadata, clock, node_id)
+        self._producer_ids = ProducerIds(self.controller, clock)
+        self.lifecycle = BrokerLifecycle(self.controller, self.metadata, self._identity())
+
+    def _identity(self) -> BrokerIdentity:
+        assert self.log_manager is not None
+        endpoints = []
+        for listener in self._listeners.all():
+            host, port = listener.advertised
+            protocol = server_settings.SECURITY_PROTOCOLS[listener.config.security_protocol]
+            endpoints.append(Endpoint(listener.name, host, port, protocol))
+        return BrokerIdentity(
+            broker_id=self._config.node_id,
+            cluster_id=self.cluster_id,
+            incarnation_id=self._ids.uuid(),
+            endpoints=endpoints,
+            log_dirs=sorted(self.log_manager.directory_ids.values()),
+            rack=self._config["broker.rack"],
+            previous_broker_epoch=self.log_manager.previous_broker_epoch,
+        )
+
+    def _open_partitions(self) -> None:
+        config = self._config
+        assert self.log_manager is not None
+        replica_manager = ReplicaManager(
+            self.log_manager,
+            self._clock,
+            broker_id=config.node_id,
+            log_config_of=config.log_config,
+            replica_lag_time_max_ms=config["replica.lag.time.max.ms"],
+            fetch_max_bytes=config["fetch.max.bytes"],
+        )
+        replica_manager.verifies_transactions = config["transaction.partition.verification.enable"]
+        self.replica_manager = replica_manager
+        self._isr_changes = IsrChanges(
+            self.controller, self._clock, replica_manager.surroundings, lambda: self.lifecycle.broker_epoch
+        )
+        replica_manager.surroundings.propose_isr = self._isr_changes.propose
+        self.groups = GroupCoordinator(
+            server_settings.group_settings(config),
+            replica_manager=replica_manager,
+            clock=self._clock,
+            ids=self._ids,
+            commit_timeout_ms=config["offsets.commit.timeout.ms"],
+            compression=Compression(config["offsets.topic.compression.codec"]),
+        )
+        replica_manager.on_leadership_change.append(self.groups.leadership_changed)
+        self.metadata.subscribe(self._settings_changed)
+        self.metadata.subscribe(replica_manager.apply)
+        self.metadata.subscribe(self.groups.metadata_changed)
+        self.metadata.subscribe(lambda delta, image: self._arm_due_timer())
+
+    def _settings_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Dynamic settings of brokers take effect before anything that reads them."""
+        if any(resource_type == RESOURCE_BROKER for resource_type, _ in delta.config_changes):
+            self._config.apply_dynamic(
+                image.configs.of(RESOURCE_BROKER, ""), image.configs.of(RESOURCE_BROKER, str(self._config.node_id))
+            )
+
+    # --- due work ------------------------------------------------------------------------------
+
+    def _arm_due_timer(self) -> None:
+        """Wake when a deleted log's delay is over; with nothing to delete there is no timer."""
+        assert self.log_manager is not None
+        deadline_ms = self.log_manager.next_deadline_ms()
+        if self._due_timer is not None:
+            self._due_timer.cancel()
+            self._due_timer = None
+        if deadline_ms is not None:
+            self._due_timer = self._clock.call_at(deadline_ms, self._run_due)
+
+    def _run_due(self) -> None:
+        assert self.log_manager is not None
+        self._due_timer = None
+        self.log_manager.run_due(now_ms=self._clock.now_ms())
+        self._arm_due_timer()
+
+    # --- closing -------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Take leave of the cluster and close what was opened, so that the next start is clean."""
+        broker_epoch = -1
+        if self.replica_manager is not None:
+            await self.lifecycle.shut_down()
+            broker_epoch = self.lifecycle.broker_epoch
+        await self._close_parts()
+        now_ms = self._clock.now_ms()
+        if self._metadata_log is not None:
+            self._metadata_log.close()
+        if self.log_manager is not None:
+            self.log_manager.close(now_ms=now_ms, broker_epoch=broker_epoch)
+
+    async def _close_parts(self) -> None:
+        if self._due_timer is not None:
+            self._due_timer.cancel()
+        if self.groups is not None:
+            self.groups.close()
+        if self.replica_manager is not None:
+            self.replica_manager.close()
+        if self._producer_ids is not None:
+            await self._producer_ids.close()
+        if self._quorum is not None:
+            await self._quorum.close()

@@ -1,0 +1,112 @@
+"""A node as the only thing in its process: event loop, signals, what is said on stdout and stderr.
+
+stdout gets the ready line only. stderr gets what a person reads: a few lines at start, then one
+line for each fault. Exit codes: 0 stopped, 1 a failure, 2 a bad setting; never a traceback
+(`ODRADEK_DEBUG=1` shows them).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broker.server import Server
+
+logger = logging.getLogger(__name__)
+
+STOP_LIMIT_SECONDS = 10.0
+"""A stop that has not ended by then is given up; the disk is as after a crash, and recovered."""
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop where it is installed, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def log_to_stderr() -> None:
+    """One line for each warning or fault; with ODRADEK_DEBUG everything."""
+    is_debugging = bool(os.environ.get("ODRADEK_DEBUG"))
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if is_debugging else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s" if is_debugging else "%(levelname)s: %(message)s",
+    )
+    # Faults of callbacks come with a traceback that tells a user nothing; the sentence stays.
+    if not is_debugging:
+        logging.getLogger("asyncio").addFilter(_without_traceback)
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    record.exc_info = None
+    record.msg, record.args = record.getMessage().splitlines()[0], ()
+    return True
+
+
+def run(
+    server: Server,
+    *,
+    on_ready: Callable[[Mapping[str, Any]], None],
+    stop_with_stdin: bool = False,
+) -> None:
+    """Start the node, tell `on_ready` its ready line, serve until SIGTERM, SIGINT or (if asked) the
+    end of standard input, then stop. Raises what `Server.start` raises."""
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(server, on_ready, stop_with_stdin))
+
+
+async def _serve(server: Server, on_ready: Callable[[Mapping[str, Any]], None], stop_with_stdin: bool) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    _stop_on_signals(loop, stop)
+    if stop_with_stdin:
+        _stop_on_end_of_stdin(loop, stop)
+    try:
+        await server.start()
+        # What was loaded to start lives as long as the node: the collector need not look at it.
+        gc.freeze()
+        on_ready(server.ready_line())
+        stopped = asyncio.ensure_future(stop.wait())
+        failed = asyncio.ensure_future(server.failed.wait())
+        await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
+        for waiter in (stopped, failed):
+            waiter.cancel()
+    finally:
+        async with asyncio.timeout(STOP_LIMIT_SECONDS):
+            await server.stop()
+
+
+def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, stop.set)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+
+
+def _stop_on_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """The starting process holds the other end of a pipe; the system closes it however that ends."""
+
+    def watch() -> None:
+        try:
+            while os.read(0, 4096):
+                pass
+        except OSError:
+            pass
+        try:
+            loop.call_soon_threadsafe(stop.set)
+        except RuntimeError:
+            pass  # The loop is closed: the node has stopped already.
+
+    threading.Thread(target=watch, name="stdin", daemon=True).start()

@@ -1,0 +1,180 @@
+"""The composition root: puts a node together, starts its parts in order, stops them in reverse.
+
+Order of start: ports bound → control endpoint → logs and metadata quorum → partitions →
+coordinators → registration → listeners. Ports are bound first, so that a taken one is told at
+once and port 0 has a number to register; they are listened on last, so that whoever connects finds
+a node that works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from broker.clock import Clock
+from broker.handlers.context import Node
+from broker.handlers.dispatch import Dispatcher
+from broker.http.endpoint import ControlEndpoint, Refused, Route
+from broker.network.connection_set import ConnectionSet
+from broker.network.listener import Listener, ListenerSet
+from broker.node_state import NodeState
+from broker.security.authorizer import AllowAllAuthorizer
+from broker.server_settings import connection_limits, listener_configs
+
+if TYPE_CHECKING:
+    from broker.config import BrokerConfig
+    from broker.handlers.dispatch import Interceptor
+    from broker.network.peer import Peer
+    from broker.storage.files import Files
+    from wire.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+
+class Server:
+    """One node. `start` it, `stop` it; between them it answers, and `reset` empties it.
+
+    `config` are the node's effective settings; `clock` and `interceptors` are for tests and faults.
+    """
+
+    def __init__(
+        self, config: BrokerConfig, *, clock: Clock | None = None, interceptors: Sequence[Interceptor] = ()
+    ) -> None:
+        self.config = config
+        self.clock = clock or Clock()
+        self.failed = asyncio.Event()
+        """Set when the node cannot go on (its metadata log failed); whoever runs it stops it."""
+        self.node: Node
+        self.connections: ConnectionSet
+        self._interceptors = interceptors
+        self._files = new_files(config)
+        self._state: NodeState | None = None
+        self.listeners = ListenerSet(())
+        self._control: ControlEndpoint | None = None
+        self._is_ready = False
+        self._resetting: asyncio.Future[None] | None = None
+
+    # --- start and stop --------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start every part. Raises CannotListen, StorageFault, OSError with one sentence each; the
+        parts started before are then stopped by `stop`."""
+        config = self.config
+        loop = asyncio.get_running_loop()
+        self.connections = ConnectionSet(self.clock, connection_limits(config), loop)
+        self.listeners = ListenerSet(
+            [Listener(entry, self.connections, self._answer) for entry in listener_configs(config)]
+        )
+        self.listeners.bind()
+        await self._start_control()
+        self._state = self._new_state()
+        await self._state.open()
+        self.node = Node(
+            clock=self.clock,
+            authorizer=AllowAllAuthorizer(),
+            broker_id=config.node_id,
+            cluster_id=self._state.cluster_id,
+        )
+        self.node.config = config
+        self.node.listeners = self.listeners
+        self._state.fill(self.node)
+        self.node.dispatcher = Dispatcher(
+            self.node, release=config["odradek.kafka.release"], interceptors=self._interceptors
+        )
+        await self.listeners.start()
+        self._is_ready = True
+
+    def _new_state(self) -> NodeState:
+        return NodeState(self.config, self.clock, self.listeners, self._files, on_fault=self._on_fault)
+
+    async def stop(self) -> None:
+        """Stop every part that was started, in reverse: no new requests, then a clean close."""
+        self._is_ready = False
+        await self.listeners.close()
+        if self._control is not None:
+            await self._control.close()
+            self._control = None
+        if hasattr(self, "connections"):
+            await self.connections.close()
+        if self._state is not None:
+            await self._state.close()
+            self._state = None
+        self.clock.close()
+
+    def _on_fault(self, error: KafkaError) -> None:
+        logger.error("the node stops: %s", error)
+        self.failed.set()
+
+    def ready_line(self) -> dict[str, Any]:
+        """What the process that started the node is told once it answers."""
+        return {
+            "event": "ready",
+            "bootstrap_servers": ",".join(str(listener.numeric) for listener in self.listeners.all()),
+            "control_url": None if self._control is None else self._control.url,
+            "node_id": self.config.node_id,
+            "cluster_id": self.node.cluster_id,
+            "pid": os.getpid(),
+        }
+
+    # --- requests ----------------------------------------------------------------------------
+
+    async def _answer(self, frame: bytes, peer: Peer) -> list[Any] | None:
+        if self._resetting is not None:
+            await asyncio.shield(self._resetting)
+        return await self.node.dispatcher.answer(frame, peer)
+
+    # --- control -----------------------------------------------------------------------------
+
+    async def _start_control(self) -> None:
+        if not self.config["odradek.control.enable"]:
+            return
+        routes = (
+            Route("GET", "/ready", self._tell_ready, needs_token=False),
+            Route("POST", "/reset", self._reset),
+        )
+        self._control = ControlEndpoint(routes, self.config["odradek.control.port"])
+        self._control.bind()
+        await self._control.start()
+
+    async def _tell_ready(self, _parameters: dict[str, str]) -> dict[str, Any]:
+        if not self._is_ready:
+            raise Refused(503, "the node is starting or stopping")
+        return {"ready": True, "node_id": self.config.node_id, "cluster_id": self.node.cluster_id}
+
+    async def _reset(self, _parameters: dict[str, str]) -> dict[str, Any]:
+        if not self._is_ready:
+            raise Refused(503, "the node is starting or stopping")
+        await self.reset()
+        return {"reset": True}
+
+    async def reset(self) -> None:
+        """Empty the node: topics, groups, producers, transactions, dynamic settings. Clients stay
+        connected; requests that were waiting get the errors of a coordinator or leader that moved."""
+        if self._resetting is not None:
+            await asyncio.shield(self._resetting)
+            return
+        assert self._state is not None, "only a started node is reset"
+        self._resetting = asyncio.get_running_loop().create_future()
+        try:
+            await self._state.close()
+            self._files = new_files(self.config)
+            self._state = self._new_state()
+            await self._state.open()
+            self._state.fill(self.node)
+        finally:
+            self._resetting.set_result(None)
+            self._resetting = None
+
+
+def new_files(config: BrokerConfig) -> Files:
+    """Where a node keeps its files: on disk, or in memory up to `odradek.memory.max.bytes`."""
+    if config.in_memory:
+        from broker.storage.memory_files import MemoryFiles
+
+        return MemoryFiles(config["odradek.memory.max.bytes"], setting="odradek.memory.max.bytes")
+    from broker.storage.files import DiskFiles
+
+    return DiskFiles()
