@@ -319,12 +319,12 @@ class DiskFiles:
             self._by_directory[target] = moved
             return
         directory, name = os.path.split(source)
-        file = self._by_directory.get(directory, {}).get(name)
-        if file is not None:
-            self._unregister(file)
-            file.path = target
+        renamed = self._by_directory.get(directory, {}).get(name)
+        if renamed is not None:
+            self._unregister(renamed)
+            renamed.path = target
             directory, name = os.path.split(target)
-            self._by_directory.setdefault(directory, {})[name] = file
+            self._by_directory.setdefault(directory, {})[name] = renamed
 
     def _drop_name(self, path: str) -> None:
         """A name is about to mean nothing, or another file: readers keep their descriptor."""

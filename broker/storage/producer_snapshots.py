@@ -21,7 +21,7 @@ from broker.storage.producer_state import ProducerState
 class ProducerSnapshots:
     """Offsets for which a snapshot file exists, in order."""
 
-    __slots__ = ("_files", "_unsynced", "directory", "offsets")
+    __slots__ = ("_files", "_nothing_below", "_unsynced", "directory", "offsets")
 
     def __init__(self, files: Files, directory: str, names: list[str]) -> None:
         """``names`` are the names in the directory."""
@@ -31,6 +31,7 @@ class ProducerSnapshots:
             int(name[: -len(SUFFIX)]) for name in names if name.endswith(SUFFIX) and name[: -len(SUFFIX)].isdigit()
         )
         self._unsynced: set[int] = set()
+        self._nothing_below = 0
 
     def path(self, offset: int) -> str:
         """Path of the snapshot for ``offset``."""
@@ -42,7 +43,7 @@ class ProducerSnapshots:
         It reaches the device with ``sync``; until then its CRC tells a torn one.
         """
         offset = state.end_offset
-        if self.offsets and self.offsets[-1] >= offset:
+        if offset <= (self.offsets[-1] if self.offsets else self._nothing_below):
             return
         self._files.delete(self.path(offset))
         file = self._files.open(self.path(offset))
@@ -101,4 +102,5 @@ class ProducerSnapshots:
                 continue
             state.restore(rows, offset, now_ms)
             return
+        self._nothing_below = log_start_offset
         state.clear(log_start_offset)
