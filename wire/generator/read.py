@@ -82,7 +82,7 @@ def _array(item: Field, message: Message, versions: Versions, pad: str, target: 
 
 
 def read_field(
-    item: Field, message: Message, versions: Versions, pad: str, target: str
+    item: Field, message: Message, versions: Versions, pad: str, target: str, *, is_tagged: bool = False
 ) -> list[str]:
     """Lines that read one variable-size field into ``target``."""
     if item.is_array:
@@ -91,6 +91,15 @@ def read_field(
         read = f"{emit.item_class(item)}.read(buffer, position, version)"
         if not item.nullable & versions:
             return [f"{pad}{target}, position = {read}"]
+        if is_tagged:
+            # Behind a tag the mark of a nullable structure is a varint, 0 for null; elsewhere an int8, -1 for null.
+            return [
+                f"{pad}mark, position = read_uvarint(buffer, position)",
+                f"{pad}if mark == 0:",
+                f"{pad}    {target} = None",
+                f"{pad}else:",
+                f"{pad}    {target}, position = {read}",
+            ]
         return [
             f"{pad}position += 1",
             f"{pad}if buffer[position - 1] >= 0x80:",
@@ -145,7 +154,7 @@ def _read_tags(struct: Struct, message: Message, layouts: dict[str, str]) -> lis
         if item.type in FIXED:
             lines += _fixed([item], pad, layouts, "self.")
         else:
-            lines += read_field(item, message, versions, pad, f"self.{item.attribute}")
+            lines += read_field(item, message, versions, pad, f"self.{item.attribute}", is_tagged=True)
         word = "elif"
     pad = " " * 16
     lines += [

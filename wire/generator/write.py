@@ -28,8 +28,10 @@ def _element(item: Field, message: Message, versions: Versions, pad: str) -> lis
     return [f"{pad}for item in value:", f"{pad}    {writer}(out, item)"]
 
 
-def _null(item: Field, form: str) -> str:
+def _null(item: Field, form: str, is_tagged: bool) -> str:
     if item.is_struct and not item.is_array:
+        if is_tagged:
+            return "NO_TAGS"  # behind a tag the mark is a varint, 0 for null; elsewhere an int8, -1 for null
         return r'b"\xff"'
     plain = NULL_PLAIN["string" if item.type == "string" else "bytes"]
     return _choose(plain, "NO_TAGS", form)
@@ -47,7 +49,9 @@ def _value(item: Field, message: Message, versions: Versions, pad: str) -> list[
     return [f"{pad}{_choose(f'write_{kind}', f'write_compact_{kind}', form)}(out, value)"]
 
 
-def write_field(item: Field, message: Message, versions: Versions, pad: str) -> list[str]:
+def write_field(
+    item: Field, message: Message, versions: Versions, pad: str, *, is_tagged: bool = False
+) -> list[str]:
     """Lines that append one variable-size field."""
     lines = [f"{pad}value = self.{item.attribute}"]
     nullable = item.nullable & versions
@@ -60,7 +64,7 @@ def write_field(item: Field, message: Message, versions: Versions, pad: str) -> 
     if not nullable.covers(versions):
         lines.append(f"{pad}    if not ({emit.condition(nullable, versions)}):")
         lines.append(f'{pad}        raise UnsupportedField("{item.name} may not be null in v%d" % version)')
-    lines.append(f"{pad}    append({_null(item, flexibility(item, message, versions))})")
+    lines.append(f"{pad}    append({_null(item, flexibility(item, message, versions), is_tagged)})")
     lines.append(f"{pad}else:")
     return lines + _value(item, message, versions, pad + "    ")
 
@@ -109,7 +113,7 @@ def _tags(struct: Struct, message: Message, pad: str, layouts: dict[str, str]) -
             name = emit.layout_name([item], layouts)
             lines.append(f"{pad}    append({name}.pack(self.{item.attribute}))")
         else:
-            lines += write_field(item, message, versions, pad + "    ")
+            lines += write_field(item, message, versions, pad + "    ", is_tagged=True)
         lines += [f"{pad}    tags.append(({item.tag}, out))", f"{pad}    out = whole"]
         lines.append(f"{pad}    append = out.append")
         if test and not item.ignorable:

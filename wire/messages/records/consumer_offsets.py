@@ -1005,8 +1005,8 @@ class ConsumerGroupMemberMetadataValue(Message):
             previous = tag
             end = position + size
             if tag == 0:
-                position += 1
-                if buffer[position - 1] >= 0x80:
+                mark, position = read_uvarint(buffer, position)
+                if mark == 0:
                     self.classic_member_metadata = None
                 else:
                     self.classic_member_metadata, position = ClassicMemberMetadata.read(buffer, position, version)
@@ -1057,7 +1057,7 @@ class ConsumerGroupMemberMetadataValue(Message):
             append = out.append
             value = self.classic_member_metadata
             if value is None:
-                append(b"\xff")
+                append(NO_TAGS)
             else:
                 append(b"\x01")
                 value.write(out, version)
