@@ -58,6 +58,8 @@ class Node:
         self.auto_topics: Any = None
         # broker.runtime.group_coordinator.GroupCoordinator: groups and committed offsets.
         self.groups: Any = None
+        # broker.runtime.quorum_runtime.QuorumRuntime: for DescribeQuorum.
+        self.quorum: Any = None
         # broker.network.listener.ListenerSet: advertised addresses by listener name.
         self.listeners: Any = None
 

@@ -53,6 +53,20 @@ class ApiRow:
 # Sorted by key. Add a row when the handler is whole, never before.
 API_ROWS: tuple[ApiRow, ...] = (
     ApiRow(
+        ApiKey.PRODUCE,
+        "produce",
+        ((Operation.WRITE, ResourceType.TRANSACTIONAL_ID), (Operation.WRITE, ResourceType.TOPIC)),
+        # Versions 0 to 2 are advertised for old librdkafka (KAFKA-18659), and refused.
+        advertised_min=0,
+    ),
+    ApiRow(
+        ApiKey.FETCH, "fetch", ((Operation.CLUSTER_ACTION, ResourceType.CLUSTER), (Operation.READ, ResourceType.TOPIC))
+    ),
+    ApiRow(ApiKey.LIST_OFFSETS, "list_offsets", ((Operation.DESCRIBE, ResourceType.TOPIC),)),
+    ApiRow(
+        ApiKey.METADATA, "metadata", ((Operation.DESCRIBE, ResourceType.TOPIC), (Operation.CREATE, ResourceType.TOPIC))
+    ),
+    ApiRow(
         ApiKey.OFFSET_COMMIT,
         "offset_commit",
         ((Operation.READ, ResourceType.GROUP), (Operation.READ, ResourceType.TOPIC)),
@@ -79,13 +93,35 @@ API_ROWS: tuple[ApiRow, ...] = (
     ),
     ApiRow(ApiKey.SASL_HANDSHAKE, "sasl_handshake"),
     ApiRow(ApiKey.API_VERSIONS, "api_versions"),
+    ApiRow(
+        ApiKey.CREATE_TOPICS,
+        "create_topics",
+        ((Operation.CREATE, ResourceType.CLUSTER), (Operation.CREATE, ResourceType.TOPIC)),
+    ),
+    ApiRow(
+        ApiKey.DELETE_TOPICS,
+        "delete_topics",
+        ((Operation.DESCRIBE, ResourceType.TOPIC), (Operation.DELETE, ResourceType.TOPIC)),
+    ),
+    ApiRow(ApiKey.DELETE_RECORDS, "delete_records", ((Operation.DELETE, ResourceType.TOPIC),)),
+    ApiRow(
+        ApiKey.INIT_PRODUCER_ID,
+        "init_producer_id",
+        ((Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER), (Operation.WRITE, ResourceType.TRANSACTIONAL_ID)),
+    ),
+    ApiRow(ApiKey.OFFSET_FOR_LEADER_EPOCH, "offset_for_leader_epoch", ((Operation.DESCRIBE, ResourceType.TOPIC),)),
+    ApiRow(ApiKey.DESCRIBE_LOG_DIRS, "describe_log_dirs", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.SASL_AUTHENTICATE, "sasl_authenticate"),
+    ApiRow(ApiKey.CREATE_PARTITIONS, "create_partitions", ((Operation.ALTER, ResourceType.TOPIC),)),
     ApiRow(ApiKey.DELETE_GROUPS, "delete_groups", ((Operation.DELETE, ResourceType.GROUP),)),
     ApiRow(
         ApiKey.OFFSET_DELETE,
         "offset_delete",
         ((Operation.DELETE, ResourceType.GROUP), (Operation.READ, ResourceType.TOPIC)),
     ),
+    ApiRow(ApiKey.DESCRIBE_CLUSTER, "describe_cluster", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
+    ApiRow(ApiKey.DESCRIBE_PRODUCERS, "describe_producers", ((Operation.READ, ResourceType.TOPIC),)),
+    ApiRow(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "describe_topic_partitions", ((Operation.DESCRIBE, ResourceType.TOPIC),)),
 )
 
 
