@@ -24,7 +24,6 @@ from broker.runtime.metadata_log import open_metadata_log
 from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
 from broker.storage.log_manager import LogManager
-from broker.topic_settings import NodeTopicSettings
 from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC, Endpoint
 from coordinator.quorum.voters import Voter
 from wire.compression import Compression
@@ -138,7 +137,7 @@ class NodeState:
         )
         self._quorum = QuorumRuntime(
             QuorumPlace(self._files, log_directory, self._metadata_log, Voter(node_id), (Voter(node_id),)),
-            server_settings.controller_settings(config, self.cluster_id, NodeTopicSettings(config)),
+            server_settings.controller_settings(config, self.cluster_id, ConfigRules(config.values)),
             self.metadata,
             clock,
             self._ids,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinator.controller import brokers, topics
+from coordinator.controller import brokers, configs, topics
 from coordinator.controller.alter_partition import alter_partition
 from coordinator.controller.bootstrap import Activate, activate
 from coordinator.controller.elect_leaders import elect_leaders
@@ -22,6 +22,7 @@ from coordinator.metadata.image import MetadataImage
 from coordinator.metadata.replay import MetadataReplay
 from wire.errors import KafkaError
 from wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from wire.messages.alter_configs import AlterConfigsRequest
 from wire.messages.alter_partition import AlterPartitionRequest
 from wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from wire.messages.broker_registration import BrokerRegistrationRequest
@@ -29,6 +30,7 @@ from wire.messages.controller_registration import ControllerRegistrationRequest
 from wire.messages.create_partitions import CreatePartitionsRequest
 from wire.messages.create_topics import CreateTopicsRequest
 from wire.messages.elect_leaders import ElectLeadersRequest
+from wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from wire.messages.unregister_broker import UnregisterBrokerRequest
 
 Decider = Callable[[Any, ControllerView], Outcome]
@@ -45,6 +47,8 @@ DECIDERS: Mapping[type, Decider] = {
     AlterPartitionRequest: alter_partition,
     AllocateProducerIdsRequest: allocate_producer_ids,
     ElectLeadersRequest: elect_leaders,
+    IncrementalAlterConfigsRequest: configs.incremental_alter_configs,
+    AlterConfigsRequest: configs.alter_configs,
 }
 """Which function decides which request."""
 

@@ -27,11 +27,11 @@ class EffectiveSetting(NamedTuple):
 
 
 class TopicSettings(Protocol):
-    """What the controller needs to know about the settings of topics."""
+    """What the controller needs to know about the settings of topics, and of what else has some."""
 
-    def check(self, configs: Mapping[str, str]) -> None:
+    def check(self, configs: Mapping[str, str], before: Mapping[str, str] | None = None) -> None:
         """Raise KafkaError INVALID_CONFIG, naming key, value and limit, unless every key is a topic
-        setting and every value is valid, alone and together."""
+        setting and every value is valid, alone and together. `before` is what an existing topic had."""
         ...
 
     def effective(
@@ -39,6 +39,30 @@ class TopicSettings(Protocol):
     ) -> Sequence[EffectiveSetting]:
         """Every topic setting by name, for a topic with these overrides in a cluster with these
         dynamic broker defaults."""
+        ...
+
+    def check_group(self, configs: Mapping[str, str]) -> None:
+        """`check` for a group."""
+        ...
+
+    def check_client_metrics(self, name: str, configs: Mapping[str, str]) -> None:
+        """`check` for a client metrics subscription; INVALID_REQUEST for unknown keys."""
+        ...
+
+    def is_list_of_topic(self, name: str) -> bool:
+        """Whether a topic's setting takes APPEND and SUBTRACT."""
+        ...
+
+    def is_list_of_broker(self, name: str) -> bool:
+        """Whether a broker's setting takes APPEND and SUBTRACT."""
+        ...
+
+    def topic_list_start(self, name: str) -> list[str]:
+        """What APPEND to an unset list of a topic starts from."""
+        ...
+
+    def broker_list_start(self, name: str) -> list[str]:
+        """What APPEND to an unset list of a broker starts from."""
         ...
 
 

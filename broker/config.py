@@ -1,0 +1,240 @@
+"""The settings of a node: loaded once, then what holds at any time.
+
+Static settings come, the first that speaks wins, from `--set`, the environment and a file. Over
+them lie the dynamic ones of the metadata log: for all brokers, then for this one. `load_config`
+makes a `BrokerConfig`, whose values are read by Kafka's names: `config["num.partitions"]`. Source: Kafka's
+KafkaConfig, DynamicBrokerConfig.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from broker.config_log import LogConfig
+from broker.config_sources import (
+    ConfigError,
+    environment_settings,
+    parse_assignments,
+    read_settings_file,
+    resolve_variables,
+)
+from coordinator.settings import broker_checks, listeners
+from coordinator.settings.alter_broker import usable_dynamic
+from coordinator.settings.broker import KAFKA
+from coordinator.settings.definition import SettingTable
+from coordinator.settings.layers import BrokerLayers, BrokerValues, find_setting
+from coordinator.settings.listeners import ListenerAddress, Voter
+from coordinator.settings.node import NODE
+from coordinator.settings.values import InvalidSetting, Value
+
+__all__ = ["BrokerConfig", "ConfigError", "ListenerAddress", "effective_log_config", "load_config"]
+
+MEMORY_DIRECTORY = "/memory"
+"""Where logs lie by name when they lie in memory."""
+
+Subscriber = Callable[["BrokerConfig"], None]
+
+
+def load_config(
+    *,
+    file: str | None = None,
+    sets: Sequence[str] | Mapping[str, str] = (),
+    environment: Mapping[str, str] | None = None,
+    data_directory: str | None = None,
+) -> BrokerConfig:
+    """The settings of a node. `sets` are `key=value` texts or a mapping; `data_directory` is `--data`.
+
+    Raises ConfigError. Unknown names of the environment are ignored, those of the file become
+    `warnings` of the result, those of `sets` are refused.
+    """
+    environment = os.environ if environment is None else environment
+    given = dict(sets) if isinstance(sets, Mapping) else parse_assignments(sets)
+    for name in given:
+        if find_setting(name) is None and not name.startswith("config.providers."):
+            raise ConfigError(f"--set {name}={given[name]}: there is no setting of this name{_meant(name)}.")
+    from_file = read_settings_file(file) if file is not None else {}
+    from_environment = {n: v for n, v in environment_settings(environment).items() if find_setting(n) is not None}
+    if data_directory is not None:
+        if "log.dirs" in given:
+            raise ConfigError(f"--data {data_directory} and --set log.dirs={given['log.dirs']} say the same: use one.")
+        given["log.dirs"] = data_directory
+    static = resolve_variables({**from_file, **from_environment, **given}, environment)
+    warnings = [
+        f"{file}: {name} is not a setting of Kafka 4.4{_meant(name)}; it has no effect."
+        for name in from_file
+        if find_setting(name) is None and not name.startswith("config.providers.")
+    ]
+    return BrokerConfig(static, warnings=warnings)
+
+
+class BrokerConfig:
+    """The settings of one node. `config[name]` is the value that holds now, of the setting's type."""
+
+    def __init__(self, static: Mapping[str, str] | None = None, *, warnings: Sequence[str] = ()) -> None:
+        """`static` are texts by name, checked alone and together; raises ConfigError."""
+        self.warnings = list(warnings)
+        self._subscribers: list[tuple[frozenset[str] | None, Subscriber]] = []
+        try:
+            self._values = BrokerValues(_static_layers(dict(static or {})))
+            broker_checks.check_broker(self._values)
+            self.listeners: tuple[ListenerAddress, ...] = listeners.listeners(self._values)
+            self.voters: tuple[Voter, ...] = listeners.voters(self._values)
+            self._refuse_unservable()
+        except InvalidSetting as error:
+            raise ConfigError(str(error)) from error
+        self.node_id: int = self["node.id"]
+
+    # --- values ------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Any:
+        """The value that holds: int, float, bool, str, a tuple of texts for a list, None when unset."""
+        return self._values.value(name)
+
+    def listener_value(self, listener_name: str, name: str) -> Value:
+        """A setting as it holds for one listener: `listener.name.<listener>.<name>`, else the general one."""
+        own = f"listener.name.{listener_name.lower()}.{name}"
+        return self._values.value(name) if self._values.text(own) is None else self._values.value(own)
+
+    def is_set(self, name: str) -> bool:
+        """Whether a layer other than the defaults speaks."""
+        return name in self._values.layers.effective()
+
+    @property
+    def values(self) -> BrokerValues:
+        """All layers, for DescribeConfigs and the controller."""
+        return self._values
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """`broker`, `controller` or both."""
+        return frozenset(self["process.roles"])
+
+    @property
+    def inter_broker_listener_name(self) -> str:
+        """The listener that brokers use among themselves."""
+        return listeners.inter_broker_listener_name(self._values, self.listeners)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether logs lie in memory alone."""
+        return bool(self["odradek.memory"])
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """Where logs lie."""
+        return broker_checks.log_dirs(self._values)
+
+    @property
+    def metadata_log_dir(self) -> str:
+        """Where the metadata log lies: `metadata.log.dir`, else the first of the log directories."""
+        return self["metadata.log.dir"] or self.log_dirs[0]
+
+    @property
+    def max_connections_per_ip_overrides(self) -> dict[str, int]:
+        """`max.connections.per.ip.overrides` by host."""
+        return broker_checks.parse_connection_overrides(self["max.connections.per.ip.overrides"])
+
+    # --- topics ------------------------------------------------------------------------------
+
+    def log_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
+        """The effective settings of a topic's logs, given what is set on the topic."""
+        return effective_log_config(self._values, overrides)
+
+    # --- change ------------------------------------------------------------------------------
+
+    def apply_dynamic(self, cluster_default: Mapping[str, str], own: Mapping[str, str]) -> frozenset[str]:
+        """Take over the dynamic settings for all brokers and for this one, and tell subscribers.
+
+        What cannot hold here is left out with a warning, as Kafka does: the log of metadata is right, and
+        a node must not fall over it. Returns the names whose values changed.
+        """
+        layers = self._values.layers
+        usable, problems = usable_dynamic(layers.static, layers.defaults, cluster_default, own)
+        self.warnings += problems
+        before, self._values = self._values, BrokerValues(usable)
+        names = {*before.layers.effective(), *usable.effective()}
+        changed = frozenset(name for name in names if before.text(name) != self._values.text(name))
+        if changed:
+            for names_of_interest, subscriber in self._subscribers:
+                if names_of_interest is None or names_of_interest & changed:
+                    subscriber(self)
+        return changed
+
+    def subscribe(self, names: Iterable[str] | None, subscriber: Subscriber) -> None:
+        """Call `subscriber(config)` after a dynamic change of one of the names (None: of any)."""
+        self._subscribers.append((None if names is None else frozenset(names), subscriber))
+
+    # --- what this node cannot do --------------------------------------------------------------
+
+    def _refuse_unservable(self) -> None:
+        """Settings that name Java classes: a policy or a plugin that is asked for and absent must not go unnoticed."""
+        for name in _PLUGINS:
+            value = self._values.value(name)
+            setting = KAFKA[name]
+            if self.is_set(name) and value and self._values.text(name) != setting.default:
+                raise InvalidSetting(
+                    f"Invalid value {value} for configuration {name}: Class {value} could not be found: "
+                    "this node runs no Java plugins; leave the setting out."
+                )
+
+
+_PLUGINS = (
+    "alter.config.policy.class.name",
+    "client.quota.callback.class",
+    "create.topic.policy.class.name",
+    "group.share.dlq.manager.class.name",
+    "group.share.persister.class.name",
+    "group.streams.topology.description.plugin.class",
+    "principal.builder.class",
+    "sasl.client.callback.handler.class",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "ssl.engine.factory.class",
+)
+
+
+def _static_layers(static: dict[str, str]) -> BrokerLayers:
+    """The static layer, and the defaults that follow from it."""
+    defaults = {}
+    if "broker.id" in static and "node.id" in static and static["broker.id"] != static["node.id"]:
+        raise InvalidSetting(
+            f"broker.id={static['broker.id']} and node.id={static['node.id']} must be the same: leave broker.id out."
+        )
+    node_id = static.get("node.id", static.get("broker.id"))
+    if node_id is not None:
+        static["broker.id"] = static["node.id"] = node_id
+    if "," in static.get("controller.quorum.voters", ""):
+        defaults["metadata.max.idle.interval.ms"] = KAFKA["metadata.max.idle.interval.ms"].default or ""
+    if static.get("odradek.memory", "").strip().lower() == "true":
+        if "log.dirs" in static or "log.dir" in static:
+            name = "log.dirs" if "log.dirs" in static else "log.dir"
+            raise InvalidSetting(
+                f"odradek.memory=true keeps nothing on disk, but {name}={static[name]} is set: leave one of them out."
+            )
+        static["log.dirs"] = MEMORY_DIRECTORY
+    if static.get("odradek.flush.on.acknowledge", "").strip().lower() == "true":
+        defaults["log.flush.interval.messages"] = "1"
+    return BrokerLayers(static=static, defaults=defaults)
+
+
+def effective_log_config(values: BrokerValues, overrides: Mapping[str, str]) -> LogConfig:
+    """The settings of a topic's logs: its own, else the broker's."""
+    effective = values.topic_values(overrides)
+    internal_segment_bytes = effective.pop("internal.segment.bytes")
+    fields: dict[str, Any] = {name.replace(".", "_"): value for name, value in effective.items()}
+    fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])
+    if internal_segment_bytes is not None:
+        fields["segment_bytes"] = internal_segment_bytes
+    return LogConfig(**fields)
+
+
+def _meant(name: str) -> str:
+    """A guess at what was meant, for the end of a sentence's first half."""
+    import difflib
+
+    tables: tuple[SettingTable, ...] = (KAFKA, NODE)
+    close = difflib.get_close_matches(name, [known for table in tables for known in table.names()], 1, 0.8)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,0 +1,206 @@
+"""Where static settings come from: files (Kafka's .properties, YAML), the environment, `--set key=value`.
+
+Everything is read as text, as Kafka reads it; what a text means is the settings' business. Source:
+java.util.Properties.load, docker/resources/common-scripts of Apache Kafka's image, KIP-421 (config providers).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class ConfigError(Exception):
+    """Settings a node cannot start with; one sentence that names the setting, the value and the way out."""
+
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_SEPARATED = re.compile(r"((?:[^\\=:\s]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{([^}:]+):(?:([^}:]*):)?([^}]*)\}")
+
+IMAGE_PREFIX = "KAFKA_"
+IMAGE_OWN_NAMES = frozenset(
+    {
+        "KAFKA_VERSION",
+        "KAFKA_HEAP_OPTS",
+        "KAFKA_LOG4J_OPTS",
+        "KAFKA_OPTS",
+        "KAFKA_JMX_OPTS",
+        "KAFKA_JVM_PERFORMANCE_OPTS",
+        "KAFKA_GC_LOG_OPTS",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL",
+        "KAFKA_LOG4J_LOGGERS",
+        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+    }
+)
+"""Names of the environment that tell the image of a Java virtual machine, and are no settings."""
+
+
+def read_settings_file(path: str) -> dict[str, str]:
+    """The settings of a file by name: YAML where its name ends in .yaml or .yml, else .properties."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise ConfigError(f"The settings file {path} cannot be read: {error.strerror}.") from error
+    if path.endswith((".yaml", ".yml")):
+        return parse_yaml(content, path)
+    # java.util.Properties reads Latin-1; other letters are written as \uXXXX.
+    return parse_properties(content.decode("latin-1"), path)
+
+
+def parse_properties(text: str, origin: str = "the settings") -> dict[str, str]:
+    """Java's .properties: `key=value`, `key: value`, `key value`; #, ! comments; escapes; lines continued by a `\\`."""
+    settings = {}
+    for line in _logical_lines(text):
+        match = _SEPARATED.fullmatch(line)
+        assert match is not None
+        settings[_unescaped(match[1], origin)] = _unescaped(match[2], origin)
+    return settings
+
+
+def _logical_lines(text: str) -> list[str]:
+    lines: list[str] = []
+    continued = False
+    for natural in re.split(r"\r\n|\r|\n", text):
+        line = natural.lstrip(" \t\f")
+        if not continued and (not line or line[0] in "#!"):
+            continue
+        ends_open = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        if ends_open:
+            line = line[:-1]
+        if continued:
+            lines[-1] += line
+        else:
+            lines.append(line)
+        continued = ends_open
+    return lines
+
+
+def _unescaped(text: str, origin: str) -> str:
+    def replaced(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return chr(int(match[1], 16))
+        if match[2] == "u":
+            raise ConfigError(f"{origin} has the malformed escape \\u in {text!r}: it needs four hexadecimal digits.")
+        return _ESCAPES.get(match[2], match[2])
+
+    return _ESCAPED.sub(replaced, text) if "\\" in text else text
+
+
+def parse_yaml(content: bytes, origin: str = "the settings") -> dict[str, str]:
+    """YAML of flat (`log.retention.ms: 1000`) or nested names; lists are joined with commas.
+
+    Scalars are taken as they are written: no YAML type comes between the file and the setting.
+    """
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        document = yaml.compose(content, Loader=loader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{origin} is not YAML: {' '.join(str(error).split())}.") from error
+    settings: dict[str, str] = {}
+    if document is not None:
+        _flatten(document, "", origin, settings)
+    return settings
+
+
+def _flatten(node: Any, name: str, origin: str, settings: dict[str, str]) -> None:
+    if node.id == "mapping":
+        for key, value in node.value:
+            if key.id != "scalar":
+                raise ConfigError(f"{origin}, line {key.start_mark.line + 1}: a setting's name must be plain text.")
+            _flatten(value, f"{name}.{key.value}" if name else key.value, origin, settings)
+        return
+    where = f"{origin}, line {node.start_mark.line + 1}"
+    if not name:
+        raise ConfigError(f"{where}: settings must read name: value.")
+    if name in settings:
+        raise ConfigError(f"{where}: {name} is given twice.")
+    if node.id == "sequence":
+        if any(item.id != "scalar" for item in node.value):
+            raise ConfigError(f"{where}: {name} must be a list of plain values.")
+        settings[name] = ",".join(item.value for item in node.value)
+    elif not (node.tag == "tag:yaml.org,2002:null" and node.style is None):
+        settings[name] = node.value
+
+
+def environment_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """`KAFKA_LOG_DIRS` as `log.dirs`, the way Apache Kafka's image reads it: `_` is a dot, `__` an
+    underscore, `___` a hyphen. `CLUSTER_ID` is the image's name for the id of a new cluster."""
+    settings = {}
+    for name, value in environment.items():
+        if name.startswith(IMAGE_PREFIX) and name not in IMAGE_OWN_NAMES and len(name) > len(IMAGE_PREFIX):
+            settings[setting_name(name[len(IMAGE_PREFIX) :])] = value
+    if environment.get("CLUSTER_ID"):
+        settings.setdefault("odradek.cluster.id", environment["CLUSTER_ID"])
+    return settings
+
+
+def setting_name(variable: str) -> str:
+    """The setting that a variable's name (without its prefix) stands for."""
+    return variable.lower().replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+
+
+def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
+    """`key=value` of the command line."""
+    settings = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set {assignment} must read --set name=value.")
+        settings[name.strip()] = value
+    return settings
+
+
+def resolve_variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Values with `${provider:path:key}` filled in by the config providers that `config.providers` names."""
+    providers = {}
+    for name in filter(None, (part.strip() for part in settings.get("config.providers", "").split(","))):
+        kind = settings.get(f"config.providers.{name}.class", "")
+        reader = _PROVIDERS.get(kind.rpartition(".")[2])
+        if reader is None:
+            raise ConfigError(
+                f"config.providers.{name}.class={kind} is not known here: use one of "
+                f"{', '.join(f'org.apache.kafka.common.config.provider.{known}' for known in _PROVIDERS)}."
+            )
+        providers[name] = reader
+    if not providers:
+        return dict(settings)
+
+    def filled(match: re.Match[str]) -> str:
+        reader = providers.get(match[1])
+        if reader is None:
+            return match[0]
+        value = reader(match[2] or "", match[3], environment)
+        return match[0] if value is None else value
+
+    return {name: _VARIABLE.sub(filled, value) for name, value in settings.items()}
+
+
+def _from_file(path: str, key: str, _environment: Mapping[str, str]) -> str | None:
+    return read_settings_file(path).get(key)
+
+
+def _from_directory(path: str, key: str, _environment: Mapping[str, str]) -> str | None:
+    file_path = os.path.join(path, key)
+    try:
+        with open(file_path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise ConfigError(f"The config provider's file {file_path} cannot be read: {error.strerror}.") from error
+
+
+def _from_environment(_path: str, key: str, environment: Mapping[str, str]) -> str | None:
+    return environment.get(key)
+
+
+_PROVIDERS = {
+    "FileConfigProvider": _from_file,
+    "DirectoryConfigProvider": _from_directory,
+    "EnvVarConfigProvider": _from_environment,
+}
