@@ -184,14 +184,10 @@ class Machine(Protocol[RequestT_contra, ContextT_contra, RecordT]):
 class TransactionalMachine(Machine[RequestT_contra, ContextT_contra, RecordT], Protocol):
     """A machine whose log also takes records of producers' transactions (committed offsets)."""
 
-    def replay_transactional(
-        self, record: RecordT, offset: int, producer_id: int, producer_epoch: int
-    ) -> None:
+    def replay_transactional(self, record: RecordT, offset: int, producer_id: int, producer_epoch: int) -> None:
         """Apply one record that counts only once its transaction has committed."""
         ...
 
-    def replay_marker(
-        self, offset: int, producer_id: int, producer_epoch: int, committed: bool
-    ) -> None:
+    def replay_marker(self, offset: int, producer_id: int, producer_epoch: int, committed: bool) -> None:
         """Apply the control record that ends the producer's transaction on this log."""
         ...

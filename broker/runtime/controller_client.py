@@ -17,6 +17,13 @@ from wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 
+def require_time(timeout_ms: int) -> None:
+    """Raise KafkaError REQUEST_TIMED_OUT for a request whose deadline has passed before the controller
+    sees it: nothing of it is done, not even its refusals."""
+    if timeout_ms <= 0:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"A timeout of {timeout_ms} ms leaves no time.")
+
+
 class Versioned(Protocol):
     """The part of a request's context that the controller sees."""
 
@@ -38,6 +45,8 @@ class ControllerClient:
         Raises KafkaError when it is refused as a whole, and REQUEST_TIMED_OUT when it is not committed
         after `timeout_ms` (it may still be, later: I16).
         """
+        if timeout_ms is not None:
+            require_time(timeout_ms)
         future = self._quorum.submit(message, -1 if context is None else context.api_version)
         if timeout_ms is not None and not await self._clock.wait_for(future, timeout_ms):
             # Whoever asked is gone; an error that comes later is nobody's.

@@ -81,9 +81,7 @@ def _data_batch(records: list[NewRecord], base_offset: int, epoch: int) -> bytes
     return build_batch(records, base_offset=base_offset, partition_leader_epoch=epoch)
 
 
-def quorum_batch(
-    messages: Sequence[Any], *, base_offset: int, epoch: int, timestamp_ms: int
-) -> bytes:
+def quorum_batch(messages: Sequence[Any], *, base_offset: int, epoch: int, timestamp_ms: int) -> bytes:
     """Control messages as one control batch. Each is written at the version in its first field."""
     return control_batch(
         [(_CONTROL_TYPES[type(message)], message.encode(message.version)) for message in messages],
@@ -98,9 +96,7 @@ def read_batches(buffer: bytes) -> Iterator[MetadataBatch]:
     try:
         for batch in batches(buffer):
             if not batch.has_valid_crc():
-                raise MetadataReplayError(
-                    f"the batch at offset {batch.base_offset} does not match its checksum"
-                )
+                raise MetadataReplayError(f"the batch at offset {batch.base_offset} does not match its checksum")
             yield _read_batch(batch)
     except (KafkaError, WireError) as error:
         raise MetadataReplayError(f"a batch of metadata records is broken: {error}") from error
@@ -117,9 +113,7 @@ def _read_batch(batch: RecordBatch) -> MetadataBatch:
             if message_class is not None:
                 value = record.value or b""
                 version = int.from_bytes(value[:2], "big")
-                control.append(
-                    message_class.decode(value, min(version, message_class.MAX_VERSION))
-                )
+                control.append(message_class.decode(value, min(version, message_class.MAX_VERSION)))
     else:
         records = [decode_record(record.value) for record in batch.records()]
     return MetadataBatch(

@@ -32,9 +32,7 @@ def metadata_log_config(segment_bytes: int = 1024**3, segment_ms: int = 604_800_
     )
 
 
-def open_metadata_log(
-    files: Files, log_directory: str, now_ms: int, config: LogConfig | None = None
-) -> Log:
+def open_metadata_log(files: Files, log_directory: str, now_ms: int, config: LogConfig | None = None) -> Log:
     """Open the metadata log in `log_directory` (metadata.log.dir), made if missing. Raises OSError,
     and StorageFault when the directory belongs to another topic."""
     directory = f"{log_directory}/{CLUSTER_METADATA}"

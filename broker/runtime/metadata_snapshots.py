@@ -79,9 +79,7 @@ class Snapshots:
             and any(isinstance(message, SnapshotFooterRecord) for message in content[-1].control)
         )
         if not whole:
-            raise MetadataReplayError(
-                f"snapshot {snapshot.file_name} has no header or no footer: it is not whole"
-            )
+            raise MetadataReplayError(f"snapshot {snapshot.file_name} has no header or no footer: it is not whole")
         return content
 
     def write(
@@ -120,9 +118,7 @@ class Snapshots:
         ]
         buffers = [quorum_batch(header, base_offset=0, epoch=epoch, timestamp_ms=now_ms)]
         offset = len(header)
-        buffers += data_batches(
-            records, base_offset=offset, epoch=epoch, timestamp_ms=last_timestamp_ms
-        )
+        buffers += data_batches(records, base_offset=offset, epoch=epoch, timestamp_ms=last_timestamp_ms)
         offset += len(records)
         footer = [SnapshotFooterRecord(version=0)]
         buffers.append(quorum_batch(footer, base_offset=offset, epoch=epoch, timestamp_ms=now_ms))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from broker.clock import Clock, Timer
 from broker.runtime.metadata_batches import data_batches, quorum_batch, read_batches
 from broker.runtime.metadata_publisher import MetadataCache
-from broker.runtime.metadata_snapshots import BOOTSTRAP_ID, SnapshotId, Snapshots
+from broker.runtime.metadata_snapshots import BOOTSTRAP_ID, Snapshots
 from broker.runtime.snapshot_schedule import SnapshotSchedule, SnapshotSettings
 from broker.storage.files import Files, StorageFault, replace_file
 from broker.storage.log import AppendOrigin, Log
@@ -45,6 +45,7 @@ from wire.errors import ErrorCode, KafkaError
 logger = logging.getLogger(__name__)
 
 QUORUM_STATE = "quorum-state"
+DEFAULT_SNAPSHOT_SETTINGS = SnapshotSettings()
 _READ_BYTES = 1024 * 1024
 
 
@@ -92,7 +93,7 @@ class QuorumRuntime:
         clock: Clock,
         ids: Ids,
         *,
-        snapshot_settings: SnapshotSettings = SnapshotSettings(),
+        snapshot_settings: SnapshotSettings = DEFAULT_SNAPSHOT_SETTINGS,
         on_fault: Callable[[KafkaError], None] = lambda error: None,
     ) -> None:
         """`on_fault` is told once when the metadata log fails: a node that cannot write it has to stop."""
@@ -122,6 +123,11 @@ class QuorumRuntime:
         return self._raft
 
     @property
+    def log_end_offset(self) -> int:
+        """Where the metadata log ends."""
+        return self._log.log_end_offset
+
+    @property
     def image(self) -> MetadataImage:
         """The metadata as of the last append."""
         return self._controller.image
@@ -133,9 +139,7 @@ class QuorumRuntime:
         try:
             self._open()
         except (MetadataReplayError, QuorumStateError) as error:
-            raise StorageFault(
-                f"the metadata log in {self._place.directory} cannot be opened: {error}"
-            ) from error
+            raise StorageFault(f"the metadata log in {self._place.directory} cannot be opened: {error}") from error
 
     def _open(self) -> None:
         self._snapshots.remove_unfinished()
@@ -145,9 +149,7 @@ class QuorumRuntime:
         loaded = replay.take_change(self._log_epoch(), self._clock.now_ms())
         if replay.in_transaction:
             raise MetadataReplayError("the log ends inside a metadata transaction")
-        self._raft = RaftNode(
-            self._place.voter, self._quorum, self._read_election_state(), self._log.log_end_offset
-        )
+        self._raft = RaftNode(self._place.voter, self._quorum, self._read_election_state(), self._log.log_end_offset)
         self._controller = Controller(
             replay.image,
             self._clock.now_ms(),
@@ -170,9 +172,7 @@ class QuorumRuntime:
             records = self._snapshots.read_legacy_bootstrap(self._place.log_directory)
             records = records or bootstrap_records()
             now_ms = self._clock.now_ms()
-            self._snapshots.write(
-                BOOTSTRAP_ID, records, self._quorum, last_timestamp_ms=now_ms, now_ms=now_ms
-            )
+            self._snapshots.write(BOOTSTRAP_ID, records, self._quorum, last_timestamp_ms=now_ms, now_ms=now_ms)
             self._snapshots.publish(BOOTSTRAP_ID)
             return records
         if BOOTSTRAP_ID not in ids:
@@ -236,9 +236,7 @@ class QuorumRuntime:
     def _act(self, ready: Ready) -> None:
         """Do what the raft node says, in its order."""
         if ready.persist is not None:
-            content = encode_election_state(
-                ready.persist, self._quorum.voter_ids(), self._quorum.kraft_version
-            )
+            content = encode_election_state(ready.persist, self._quorum.voter_ids(), self._quorum.kraft_version)
             path = f"{self._place.directory}/{QUORUM_STATE}"
             replace_file(self._place.files, path, content)
         if ready.append:
@@ -322,9 +320,7 @@ class QuorumRuntime:
         first_offset = self._log.log_end_offset
         try:
             # The log gives the batches their offsets.
-            for batch in data_batches(
-                records, base_offset=0, epoch=self._raft.epoch, timestamp_ms=now_ms
-            ):
+            for batch in data_batches(records, base_offset=0, epoch=self._raft.epoch, timestamp_ms=now_ms):
                 self._append(batch, now_ms)
         except KafkaError:
             if self._log.offline is None and self._log.log_end_offset > first_offset:
@@ -344,9 +340,7 @@ class QuorumRuntime:
         self._timer = None
         if self._fault is not None:
             return
-        decision = self._controller.expire(
-            self._context(-1), self._clock.now_ms(), self._ids
-        )
+        decision = self._controller.expire(self._context(-1), self._clock.now_ms(), self._ids)
         if decision.records:
             self._append_decision(decision)
             self._schedule_flush()

@@ -41,9 +41,7 @@ class SnapshotSettings(NamedTuple):
 class SnapshotSchedule:
     """Counts what is new since the newest snapshot, and writes the next one in a thread."""
 
-    def __init__(
-        self, snapshots: Snapshots, log: Log, clock: Clock, settings: SnapshotSettings
-    ) -> None:
+    def __init__(self, snapshots: Snapshots, log: Log, clock: Clock, settings: SnapshotSettings) -> None:
         self._snapshots = snapshots
         self._log = log
         self._clock = clock
@@ -70,9 +68,7 @@ class SnapshotSchedule:
         if self._bytes_since >= self._settings.max_record_bytes_between_snapshots:
             self._begin()
         elif self._timer is None and self._settings.max_snapshot_interval_ms > 0:
-            self._timer = self._clock.call_later(
-                self._settings.max_snapshot_interval_ms, self._interval_over
-            )
+            self._timer = self._clock.call_later(self._settings.max_snapshot_interval_ms, self._interval_over)
 
     def _interval_over(self) -> None:
         self._timer = None
@@ -86,9 +82,7 @@ class SnapshotSchedule:
         assert self._latest is not None
         image, quorum = self._latest
         if image.offset + 1 > self._newest.end_offset:
-            self._writing = self._clock.loop.create_task(
-                self._write(image, quorum), name="metadata-snapshot"
-            )
+            self._writing = self._clock.loop.create_task(self._write(image, quorum), name="metadata-snapshot")
 
     async def _write(self, image: MetadataImage, quorum: Quorum) -> None:
         """Write in a thread, then publish and clean up on the loop."""
@@ -130,9 +124,7 @@ class SnapshotSchedule:
         oldest = min(self._snapshots.ids())
         if oldest.end_offset > self._log.log_start_offset:
             self._log.delete_records_before(oldest.end_offset)
-            covered = sum(
-                1 for base in self._log.segments.base_offsets[1:] if base <= oldest.end_offset
-            )
+            covered = sum(1 for base in self._log.segments.base_offsets[1:] if base <= oldest.end_offset)
             self._log.retire_segments(covered, now_ms=now_ms)
 
     async def close(self, image: MetadataImage, quorum: Quorum) -> None:

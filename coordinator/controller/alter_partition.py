@@ -44,18 +44,12 @@ def alter_partition(request: AlterPartitionRequest, view: ControllerView) -> Out
             results.append(result)
             if record is not None:
                 records.append(record)
-        topics.append(
-            AlterPartitionResponseTopicData(topic_id=topic_data.topic_id, partitions=results)
-        )
+        topics.append(AlterPartitionResponseTopicData(topic_id=topic_data.topic_id, partitions=results))
     return Outcome(AlterPartitionResponse(topics=topics), records)
 
 
-def _refused(
-    data: AlterPartitionRequestPartitionData, code: ErrorCode
-) -> AlterPartitionResponsePartitionData:
-    return AlterPartitionResponsePartitionData(
-        partition_index=data.partition_index, error_code=code
-    )
+def _refused(data: AlterPartitionRequestPartitionData, code: ErrorCode) -> AlterPartitionResponsePartitionData:
+    return AlterPartitionResponsePartitionData(partition_index=data.partition_index, error_code=code)
 
 
 def _new_isr(data: AlterPartitionRequestPartitionData, view: ControllerView) -> list[BrokerState]:
@@ -83,9 +77,7 @@ def _alter(
         leader_recovery_state=data.leader_recovery_state,
         election=rules.election,
     )
-    record = partition_change(
-        topic.topic_id, data.partition_index, partition, target, rules.of(partition)
-    )
+    record = partition_change(topic.topic_id, data.partition_index, partition, target, rules.of(partition))
     if record is not None:
         if record.message.leader not in (sender, NO_LEADER_CHANGE):
             # The change completed a reassignment that takes the leadership from the sender: both
@@ -113,10 +105,7 @@ def _problem(
 ) -> ErrorCode | None:
     """Why the change is refused; None if it is not."""
     # A leader that knows more than this controller talks to one that is no longer active.
-    if (
-        data.leader_epoch > partition.leader_epoch
-        or data.partition_epoch > partition.partition_epoch
-    ):
+    if data.leader_epoch > partition.leader_epoch or data.partition_epoch > partition.partition_epoch:
         return ErrorCode.NOT_CONTROLLER
     if data.leader_epoch < partition.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
@@ -131,9 +120,7 @@ def _problem(
         return ErrorCode.INVALID_REQUEST
     if data.leader_recovery_state not in (RECOVERED, RECOVERING):
         return ErrorCode.INVALID_REQUEST
-    if data.leader_recovery_state == RECOVERING and (
-        len(isr) > 1 or partition.leader_recovery_state == RECOVERED
-    ):
+    if data.leader_recovery_state == RECOVERING and (len(isr) > 1 or partition.leader_recovery_state == RECOVERED):
         return ErrorCode.INVALID_REQUEST
     if not all(_may_be_in_sync(broker, view) for broker in new_isr):
         return ErrorCode.INELIGIBLE_REPLICA

@@ -8,9 +8,7 @@ from coordinator.metadata.image import PartitionImage
 from wire.errors import ErrorCode, KafkaError
 
 
-def check_replicas(
-    replicas: tuple[int, ...], replication_factor: int | None, view: ControllerView
-) -> None:
+def check_replicas(replicas: tuple[int, ...], replication_factor: int | None, view: ControllerView) -> None:
     """Raise KafkaError INVALID_REPLICA_ASSIGNMENT unless the list is not empty, names registered
     brokers once each, and has `replication_factor` of them (None: any number)."""
     problem = None

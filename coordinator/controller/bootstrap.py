@@ -40,9 +40,7 @@ def bootstrap_records() -> list[MetadataRecord]:
     """What a format writes: each served feature that starts above level 0. kraft.version is not
     among them, it belongs to the quorum."""
     return [
-        MetadataRecord(
-            FeatureLevelRecord(name=feature.name, feature_level=feature.initial_level)
-        )
+        MetadataRecord(FeatureLevelRecord(name=feature.name, feature_level=feature.initial_level))
         for feature in SERVED_FEATURES
         if feature.initial_level > 0 and feature.name != KRAFT_VERSION
     ]

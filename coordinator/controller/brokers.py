@@ -40,8 +40,7 @@ UNFENCE = -1
 def endpoints_of(listeners: Sequence[Any]) -> tuple[Endpoint, ...]:
     """The endpoints in a registration request."""
     return tuple(
-        Endpoint(listener.name, listener.host, listener.port, listener.security_protocol)
-        for listener in listeners
+        Endpoint(listener.name, listener.host, listener.port, listener.security_protocol) for listener in listeners
     )
 
 
@@ -66,9 +65,7 @@ def register_broker(request: BrokerRegistrationRequest, view: ControllerView) ->
     if existing is not None and not same:
         _refuse_duplicate(existing, request, view)
     if request.is_migrating_zk_broker:
-        raise KafkaError(
-            ErrorCode.BROKER_ID_NOT_REGISTERED, "Brokers that use ZooKeeper cannot be registered."
-        )
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, "Brokers that use ZooKeeper cannot be registered.")
     _check_log_dirs(request, view)
     supported = _features_of(request.features)
     check_features(request.broker_id, supported, view)
@@ -87,9 +84,7 @@ def register_broker(request: BrokerRegistrationRequest, view: ControllerView) ->
         features=supported,
         rack=request.rack,
         fenced=existing.fenced if existing is not None and same else True,
-        in_controlled_shutdown=(
-            existing.in_controlled_shutdown if existing is not None and same else False
-        ),
+        in_controlled_shutdown=(existing.in_controlled_shutdown if existing is not None and same else False),
         log_dirs=tuple(request.log_dirs),
     )
     records.append(broker_record(broker, view.metadata_version))
@@ -101,16 +96,12 @@ def register_broker(request: BrokerRegistrationRequest, view: ControllerView) ->
     )
 
 
-def _contact(
-    broker_id: int, metadata_offset: int, view: ControllerView, shutdown_offset: int = -1
-) -> BrokerContact:
+def _contact(broker_id: int, metadata_offset: int, view: ControllerView, shutdown_offset: int = -1) -> BrokerContact:
     in_process = broker_id == view.settings.local_broker_id
     return BrokerContact(broker_id, view.now_ms, metadata_offset, in_process, shutdown_offset)
 
 
-def _refuse_duplicate(
-    existing: BrokerImage, request: BrokerRegistrationRequest, view: ControllerView
-) -> None:
+def _refuse_duplicate(existing: BrokerImage, request: BrokerRegistrationRequest, view: ControllerView) -> None:
     timeout_ms = view.settings.broker_session_timeout_ms
     if view.sessions.is_valid(existing.broker_id, view.now_ms, timeout_ms):
         raise KafkaError(
@@ -143,9 +134,7 @@ def _check_log_dirs(request: BrokerRegistrationRequest, view: ControllerView) ->
         )
 
 
-def check_features(
-    node_id: int, supported: Sequence[tuple[str, FeatureRange]], view: ControllerView
-) -> None:
+def check_features(node_id: int, supported: Sequence[tuple[str, FeatureRange]], view: ControllerView) -> None:
     """Raise KafkaError UNSUPPORTED_VERSION unless the node supports every finalized feature."""
     ranges = dict(supported)
     lowest = features.MINIMUM_METADATA_VERSION
@@ -190,8 +179,7 @@ def registered_broker(view: ControllerView, broker_id: int, broker_epoch: int) -
     if broker.broker_epoch != broker_epoch:
         raise KafkaError(
             ErrorCode.STALE_BROKER_EPOCH,
-            f"Expected broker epoch {broker.broker_epoch} of broker {broker_id}, "
-            f"but got broker epoch {broker_epoch}.",
+            f"Expected broker epoch {broker.broker_epoch} of broker {broker_id}, but got broker epoch {broker_epoch}.",
         )
     return broker
 
@@ -230,9 +218,7 @@ def heartbeat(request: BrokerHeartbeatRequest, view: ControllerView) -> Outcome:
         ),
         records,
         events=_state_events(broker, fenced=fenced, stopping=stopping),
-        contacts=(
-            _contact(broker.broker_id, request.current_metadata_offset, view, shutdown_offset),
-        ),
+        contacts=(_contact(broker.broker_id, request.current_metadata_offset, view, shutdown_offset),),
     )
 
 
@@ -247,9 +233,7 @@ def _state_events(broker: BrokerImage, *, fenced: bool, stopping: bool) -> tuple
 def _others_lag_behind(broker: BrokerImage, view: ControllerView) -> bool:
     """Whether a broker that stays has not yet seen the partitions move away from this one."""
     others = [
-        other.broker_id
-        for other in view.image.brokers.values()
-        if other.active and other.broker_id != broker.broker_id
+        other.broker_id for other in view.image.brokers.values() if other.active and other.broker_id != broker.broker_id
     ]
     own = view.sessions.contact(broker.broker_id)
     moved_at = -1 if own is None else own.shutdown_offset
@@ -302,9 +286,7 @@ def unregister_broker(request: UnregisterBrokerRequest, view: ControllerView) ->
         )
     records = [
         *records_without_broker(view, broker.broker_id, unclean=True),
-        MetadataRecord(
-            UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch)
-        ),
+        MetadataRecord(UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch)),
     ]
     return Outcome(
         UnregisterBrokerResponse(),

@@ -48,9 +48,7 @@ class ConfigRules:
         except InvalidSetting as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
-    def effective(
-        self, configs: Mapping[str, str], cluster_default: Mapping[str, str]
-    ) -> Sequence[EffectiveSetting]:
+    def effective(self, configs: Mapping[str, str], cluster_default: Mapping[str, str]) -> Sequence[EffectiveSetting]:
         """Every topic setting with its source, for a topic with these overrides in a cluster with these
         dynamic broker defaults. Unlike DescribeConfigs it names the source of hours and minutes too."""
         static = self._values.layers.static

@@ -62,9 +62,7 @@ def incremental_alter_configs(request: IncrementalAlterConfigsRequest, view: Con
         except KafkaError as error:
             code, message = error.code, error.message
         responses.append(
-            IncrementalResourceResponse(
-                error_code=code, error_message=message, resource_type=kind, resource_name=name
-            )
+            IncrementalResourceResponse(error_code=code, error_message=message, resource_type=kind, resource_name=name)
         )
     response = IncrementalAlterConfigsResponse(responses=responses)
     return Outcome(response) if request.validate_only else Outcome(response, _with_elr(records, view), events=events)
@@ -88,9 +86,7 @@ def alter_configs(request: AlterConfigsRequest, view: ControllerView) -> Outcome
         except KafkaError as error:
             code, message = error.code, error.message
         responses.append(
-            AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=kind, resource_name=name
-            )
+            AlterConfigsResourceResponse(error_code=code, error_message=message, resource_type=kind, resource_name=name)
         )
     response = AlterConfigsResponse(responses=responses)
     return Outcome(response) if request.validate_only else Outcome(response, _with_elr(records, view), events=events)

@@ -106,9 +106,7 @@ class Controller:
         for contact in decision.volatile:
             self._sessions.touch(contact)
 
-    def unsettle(
-        self, decision: Decision[MetadataRecord], error: KafkaError
-    ) -> Decision[MetadataRecord]:
+    def unsettle(self, decision: Decision[MetadataRecord], error: KafkaError) -> Decision[MetadataRecord]:
         """Every request is answered with the error: nothing of it has happened."""
         return Decision(replies=[(ticket, error) for ticket, _ in decision.replies])
 
@@ -116,9 +114,7 @@ class Controller:
         """Add one appended record; see `take_change`."""
         self._replay.replay(record.message, offset)
 
-    def take_change(
-        self, epoch: int, timestamp_ms: int
-    ) -> tuple[MetadataDelta, MetadataImage] | None:
+    def take_change(self, epoch: int, timestamp_ms: int) -> tuple[MetadataDelta, MetadataImage] | None:
         """End an appended batch: what it changed, to be published when it is committed."""
         change = self._replay.take_change(epoch, timestamp_ms)
         if change is not None:
@@ -130,9 +126,7 @@ class Controller:
         """When the next broker session lapses."""
         return self._sessions.first_expiry_ms(self._session_timeout_ms)
 
-    def expire(
-        self, context: ControllerContext, now_ms: int, ids: Ids
-    ) -> Decision[MetadataRecord]:
+    def expire(self, context: ControllerContext, now_ms: int, ids: Ids) -> Decision[MetadataRecord]:
         """Fence one broker whose session has lapsed: the next is decided with that in effect."""
         view = ControllerView(self.image, self._sessions, context, now_ms, ids)
         broker_id = self._sessions.first_expired(now_ms, self._session_timeout_ms)

@@ -46,8 +46,7 @@ def elect_leaders(request: ElectLeadersRequest, view: ControllerView) -> Outcome
         )
     response = ElectLeadersResponse(
         replica_election_results=[
-            ReplicaElectionResult(topic=topic, partition_result=partitions)
-            for topic, partitions in results.items()
+            ReplicaElectionResult(topic=topic, partition_result=partitions) for topic, partitions in results.items()
         ]
     )
     return Outcome(response, records)
@@ -73,18 +72,14 @@ def _elect(
         text = f"No such topic or partition as {topic_name}-{partition_id}."
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text, None
     unneeded = (
-        partition.leader == partition.replicas[0]
-        if election is Election.PREFERRED
-        else partition.leader != NO_LEADER
+        partition.leader == partition.replicas[0] if election is Election.PREFERRED else partition.leader != NO_LEADER
     )
     if unneeded:
         text = f"Leader election is not needed: {topic_name}-{partition_id} is led by broker "
         return ErrorCode.ELECTION_NOT_NEEDED, f"{text}{partition.leader}.", None
     rules = TopicRules(view, topic_name)
     target = PartitionTarget(election=election)
-    record = partition_change(
-        topic.topic_id, partition_id, partition, target, rules.of(partition)
-    )
+    record = partition_change(topic.topic_id, partition_id, partition, target, rules.of(partition))
     elected = None if record is None else record.message.leader
     if election is Election.PREFERRED and elected != partition.replicas[0]:
         text = f"The preferred leader {partition.replicas[0]} of {topic_name}-{partition_id} "

@@ -18,16 +18,10 @@ from coordinator.metadata.image import NO_LEADER, PartitionImage
 
 def leads_any(view: ControllerView, broker_id: int) -> bool:
     """Whether the broker leads a partition."""
-    return any(
-        partition.leader == broker_id
-        for topic in view.image.topics
-        for partition in topic.partitions.values()
-    )
+    return any(partition.leader == broker_id for topic in view.image.topics for partition in topic.partitions.values())
 
 
-def records_without_broker(
-    view: ControllerView, broker_id: int, *, unclean: bool = False
-) -> Iterator[MetadataRecord]:
+def records_without_broker(view: ControllerView, broker_id: int, *, unclean: bool = False) -> Iterator[MetadataRecord]:
     """The changes when a broker stops leading and being in sync: fenced, shut down, unregistered,
     or registered anew. `unclean`: it may have lost records, so it is not an eligible leader either.
     """
@@ -47,9 +41,7 @@ def records_without_broker(
                 unclean_shutdown=(broker_id,) if unclean else (),
                 election=rules.election,
             )
-            record = partition_change(
-                topic.topic_id, index, partition, target, rules.of(partition)
-            )
+            record = partition_change(topic.topic_id, index, partition, target, rules.of(partition))
             if record is not None:
                 yield record
 
@@ -64,8 +56,6 @@ def records_with_broker(view: ControllerView, broker_id: int) -> Iterator[Metada
             if rules is None:
                 rules = TopicRules(view, topic.name, removed=NOBODY, added=broker_id)
             target = PartitionTarget(election=rules.election)
-            record = partition_change(
-                topic.topic_id, index, partition, target, rules.of(partition)
-            )
+            record = partition_change(topic.topic_id, index, partition, target, rules.of(partition))
             if record is not None:
                 yield record

@@ -57,9 +57,7 @@ class PartitionTarget:
 class _Change:
     """The target while it is being worked out. Each step follows the one before it."""
 
-    def __init__(
-        self, before: PartitionImage, target: PartitionTarget, rules: ChangeRules
-    ) -> None:
+    def __init__(self, before: PartitionImage, target: PartitionTarget, rules: ChangeRules) -> None:
         self.before = before
         self.rules = rules
         self.target = target
@@ -71,9 +69,7 @@ class _Change:
         self.leader = NO_LEADER_CHANGE
         self.unclean = False
         self.recovery_state = (
-            before.leader_recovery_state
-            if target.leader_recovery_state is None
-            else target.leader_recovery_state
+            before.leader_recovery_state if target.leader_recovery_state is None else target.leader_recovery_state
         )
 
     def complete_reassignment(self) -> None:

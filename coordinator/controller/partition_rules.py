@@ -28,9 +28,7 @@ def may_lead(broker: BrokerImage | None, partition: PartitionImage) -> bool:
     """Whether the broker is active and its replica's log directory is online (LeaderAcceptor)."""
     if broker is None or not broker.active:
         return False
-    directory = partition.directory_of(broker.broker_id)
-    reserved = directory[:15] == DIRECTORY_MIGRATING[:15] and directory[15] < 100
-    return reserved or not broker.log_dirs or directory in broker.log_dirs
+    return broker.is_online(partition.directory_of(broker.broker_id))
 
 
 class TopicRules:
@@ -40,9 +38,7 @@ class TopicRules:
     `removed` never leads and `added` does, whatever the image says.
     """
 
-    def __init__(
-        self, view: ControllerView, topic: str, removed: int = NOBODY, added: int = NOBODY
-    ) -> None:
+    def __init__(self, view: ControllerView, topic: str, removed: int = NOBODY, added: int = NOBODY) -> None:
         self._view = view
         self._removed = removed
         self._added = added

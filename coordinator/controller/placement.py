@@ -92,9 +92,7 @@ def _refuse(replication_factor: int, reason: str) -> NoReturn:
     )
 
 
-def _place_partition(
-    racks: list[_Rack], first_rack: int, partition: int, replication_factor: int
-) -> tuple[int, ...]:
+def _place_partition(racks: list[_Rack], first_rack: int, partition: int, replication_factor: int) -> tuple[int, ...]:
     """Go round the racks, one replica each, until there are enough; usable brokers first."""
     replicas: list[int] = []
     for fenced in (False, True):

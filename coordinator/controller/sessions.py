@@ -74,7 +74,6 @@ class BrokerSessions:
     def lowest_metadata_offset(self, broker_ids: list[int]) -> int:
         """The offset that all of these brokers have applied; -1 if one has not been heard of."""
         offsets = [
-            contact.metadata_offset if (contact := self._contacts.get(broker_id)) else -1
-            for broker_id in broker_ids
+            contact.metadata_offset if (contact := self._contacts.get(broker_id)) else -1 for broker_id in broker_ids
         ]
         return min(offsets, default=2**63 - 1)

@@ -66,11 +66,7 @@ def create_topics(request: CreateTopicsRequest, view: ControllerView) -> Outcome
         try:
             result, topic_records = _create_topic(topic, taken, view)
         except KafkaError as error:
-            results.append(
-                CreatableTopicResult(
-                    name=topic.name, error_code=error.code, error_message=error.message
-                )
-            )
+            results.append(CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message))
             continue
         results.append(result)
         records.extend(topic_records)
@@ -104,9 +100,7 @@ def _taken_names(request: CreateTopicsRequest, view: ControllerView) -> dict[str
     """Existing names by what they look like to metrics, if a name of the request can collide."""
     if not any(has_collision_characters(topic.name) for topic in request.topics):
         return {}
-    return {
-        unified(name): name for name in view.image.topics.names() if has_collision_characters(name)
-    }
+    return {unified(name): name for name in view.image.topics.names() if has_collision_characters(name)}
 
 
 def _create_topic(
@@ -114,19 +108,13 @@ def _create_topic(
 ) -> tuple[CreatableTopicResult, list[MetadataRecord]]:
     _check_name(topic.name, taken, view)
     configs = _checked_configs(topic, view)
-    partitions = (
-        _assigned_partitions(topic, view) if topic.assignments else _placed_partitions(topic, view)
-    )
+    partitions = _assigned_partitions(topic, view) if topic.assignments else _placed_partitions(topic, view)
     topic_id = view.ids.uuid()
     version = features.partition_version(view.metadata_version)
     records = [MetadataRecord(TopicRecord(name=topic.name, topic_id=topic_id))]
     # Settings come before partitions, so that a reader opens the logs with them.
     records += [
-        MetadataRecord(
-            ConfigRecord(
-                resource_type=RESOURCE_TOPIC, resource_name=topic.name, name=name, value=value
-            )
-        )
+        MetadataRecord(ConfigRecord(resource_type=RESOURCE_TOPIC, resource_name=topic.name, name=name, value=value))
         for name, value in configs.items()
     ]
     records += [
@@ -177,9 +165,7 @@ def _checked_configs(topic: CreatableTopic, view: ControllerView) -> dict[str, s
             ErrorCode.INVALID_CONFIG,
             f"Null value not supported for topic configs: {','.join(nulls)}",
         )
-    configs = {
-        config.name: config.value for config in topic.configs if config.value is not None
-    }
+    configs = {config.name: config.value for config in topic.configs if config.value is not None}
     if configs:
         view.settings.topic_settings.check(configs)
     return configs
@@ -250,9 +236,7 @@ def _placed_partitions(topic: CreatableTopic, view: ControllerView) -> list[Part
     return _place(partition_count, replication_factor, view)
 
 
-def _place(
-    partition_count: int, replication_factor: int, view: ControllerView
-) -> list[PartitionImage]:
+def _place(partition_count: int, replication_factor: int, view: ControllerView) -> list[PartitionImage]:
     brokers = view.image.brokers.values()
     return [
         new_partition(
@@ -295,9 +279,7 @@ def create_partitions(request: CreatePartitionsRequest, view: ControllerView) ->
             code, message = error.code, error.message
         else:
             events.append(Event(f"Topic {topic.name} has {topic.count} partitions now."))
-        results.append(
-            CreatePartitionsTopicResult(name=topic.name, error_code=code, error_message=message)
-        )
+        results.append(CreatePartitionsTopicResult(name=topic.name, error_code=code, error_message=message))
     response = CreatePartitionsResponse(results=results)
     if request.validate_only:
         return Outcome(response)
@@ -307,9 +289,7 @@ def create_partitions(request: CreatePartitionsRequest, view: ControllerView) ->
 def _more_partitions(topic: CreatePartitionsTopic, view: ControllerView) -> list[MetadataRecord]:
     existing = view.image.topics.by_name(topic.name)
     if existing is None:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic.name}' does not exist."
-        )
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic.name}' does not exist.")
     current = len(existing.partitions)
     _check_count(topic, current)
     replication_factor = len(existing.partitions[0].replicas)
@@ -333,8 +313,7 @@ def _check_count(topic: CreatePartitionsTopic, current: int) -> None:
     if topic.count < current:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {current} partition(s); {topic.count} would "
-            f"not be an increase.",
+            f"The topic {topic.name} currently has {current} partition(s); {topic.count} would not be an increase.",
         )
     additional = topic.count - current
     if topic.assignments is not None and len(topic.assignments) != additional:

@@ -34,9 +34,7 @@ class TopicSettings(Protocol):
         setting and every value is valid, alone and together. `before` is what an existing topic had."""
         ...
 
-    def effective(
-        self, configs: Mapping[str, str], cluster_default: Mapping[str, str]
-    ) -> Sequence[EffectiveSetting]:
+    def effective(self, configs: Mapping[str, str], cluster_default: Mapping[str, str]) -> Sequence[EffectiveSetting]:
         """Every topic setting by name, for a topic with these overrides in a cluster with these
         dynamic broker defaults."""
         ...

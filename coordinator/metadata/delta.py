@@ -81,7 +81,9 @@ class MetadataDelta:
     """
 
     __slots__ = (
+        "_ids",
         "acls",
+        "base",
         "brokers",
         "client_quotas",
         "config_changes",
@@ -93,8 +95,6 @@ class MetadataDelta:
         "record_count",
         "scram",
         "topics",
-        "base",
-        "_ids",
     )
 
     def __init__(self, base: MetadataImage) -> None:
@@ -128,9 +128,7 @@ class MetadataDelta:
         delta.brokers.update(image.brokers)
         delta.controllers.update(image.controllers)
         delta.features.update(image.features.levels)
-        delta.client_quotas.update(
-            (entity, dict(quotas)) for entity, quotas in image.client_quotas.items()
-        )
+        delta.client_quotas.update((entity, dict(quotas)) for entity, quotas in image.client_quotas.items())
         delta.next_producer_id = image.next_producer_id
         delta.acls.update(image.acls)
         delta.scram.update(image.scram)
@@ -195,9 +193,7 @@ class MetadataDelta:
             configs=self._apply_configs() if self.config_changes else base.configs,
             features=self._apply_features() if self.features else base.features,
             client_quotas=_changed_groups(base.client_quotas, self.client_quotas),
-            next_producer_id=(
-                base.next_producer_id if self.next_producer_id is None else self.next_producer_id
-            ),
+            next_producer_id=(base.next_producer_id if self.next_producer_id is None else self.next_producer_id),
             acls=_changed(base.acls, self.acls),
             scram=_changed(base.scram, self.scram),
             delegation_tokens=_changed(base.delegation_tokens, self.delegation_tokens),
@@ -235,9 +231,7 @@ def _changed(base: Map[K, V], changes: Mapping[K, V | None]) -> Map[K, V]:
     return mutation.finish()
 
 
-def _changed_groups(
-    base: Map[K, Map[N, V]], changes: Mapping[K, Mapping[N, V | None]]
-) -> Map[K, Map[N, V]]:
+def _changed_groups(base: Map[K, Map[N, V]], changes: Mapping[K, Mapping[N, V | None]]) -> Map[K, Map[N, V]]:
     """The map of maps with the changes; a group that becomes empty is removed."""
     if not changes:
         return base

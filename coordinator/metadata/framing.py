@@ -53,8 +53,7 @@ def decode_record(value: bytes | None) -> MetadataRecord:
         )
     if version > record_class.MAX_VERSION:
         raise MetadataReplayError(
-            f"{record_class.__name__} has version {version}, versions up to "
-            f"{record_class.MAX_VERSION} are known here"
+            f"{record_class.__name__} has version {version}, versions up to {record_class.MAX_VERSION} are known here"
         )
     try:
         return MetadataRecord(record_class.decode(value, version, position), version)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from immutables import Map
 
@@ -25,6 +25,8 @@ RESOURCE_GROUP = 32
 
 RECOVERED = 0
 RECOVERING = 1
+
+NO_ENTRIES: Map[Any, Any] = Map()
 
 DIRECTORY_MIGRATING = bytes(16)
 DIRECTORY_UNASSIGNED = bytes(15) + b"\x01"
@@ -77,8 +79,8 @@ class TopicImage:
 class TopicsImage:
     """All topics, to be found by name and by id."""
 
-    ids: Map[str, bytes] = Map()
-    topics: Map[bytes, TopicImage] = Map()
+    ids: Map[str, bytes] = NO_ENTRIES
+    topics: Map[bytes, TopicImage] = NO_ENTRIES
 
     def by_name(self, name: str) -> TopicImage | None:
         """The topic of this name, or None."""
@@ -144,6 +146,15 @@ class BrokerImage:
                 return endpoint
         return None
 
+    def is_online(self, directory_id: bytes) -> bool:
+        """Whether a replica in this log directory can be read: the directory is one of the broker's
+        live ones, or it is not known which one it is (reserved ids)."""
+        if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
+            return True
+        if directory_id == DIRECTORY_LOST:
+            return False
+        return not self.log_dirs or directory_id in self.log_dirs
+
     @property
     def active(self) -> bool:
         """Whether it may be elected and be in an ISR: neither fenced nor shutting down."""
@@ -165,21 +176,18 @@ class ControllerImage:
 class ConfigsImage:
     """Dynamic settings by resource. The cluster-wide default of brokers is (RESOURCE_BROKER, "")."""
 
-    resources: Map[tuple[int, str], Map[str, str]] = Map()
+    resources: Map[tuple[int, str], Map[str, str]] = NO_ENTRIES
 
     def of(self, resource_type: int, name: str) -> Mapping[str, str]:
         """What is set on this resource; empty if nothing is."""
-        return self.resources.get((resource_type, name), _NO_CONFIGS)
-
-
-_NO_CONFIGS: Map[str, str] = Map()
+        return self.resources.get((resource_type, name), NO_ENTRIES)
 
 
 @dataclass(frozen=True, slots=True)
 class FeaturesImage:
     """The finalized feature levels. A feature that is absent has level 0."""
 
-    levels: Map[str, int] = Map()
+    levels: Map[str, int] = NO_ENTRIES
 
     def level(self, name: str) -> int:
         """The finalized level of a feature, 0 when it is not finalized."""
@@ -235,15 +243,15 @@ class MetadataImage:
     written in the quorum epoch `epoch`."""
 
     topics: TopicsImage = TopicsImage()
-    brokers: Map[int, BrokerImage] = Map()
-    controllers: Map[int, ControllerImage] = Map()
+    brokers: Map[int, BrokerImage] = NO_ENTRIES
+    controllers: Map[int, ControllerImage] = NO_ENTRIES
     configs: ConfigsImage = ConfigsImage()
     features: FeaturesImage = FeaturesImage()
-    client_quotas: Map[QuotaEntity, Map[str, float]] = Map()
+    client_quotas: Map[QuotaEntity, Map[str, float]] = NO_ENTRIES
     next_producer_id: int = 0
-    acls: Map[bytes, AclEntry] = Map()
-    scram: Map[tuple[int, str], ScramCredential] = Map()
-    delegation_tokens: Map[str, DelegationTokenImage] = Map()
+    acls: Map[bytes, AclEntry] = NO_ENTRIES
+    scram: Map[tuple[int, str], ScramCredential] = NO_ENTRIES
+    delegation_tokens: Map[str, DelegationTokenImage] = NO_ENTRIES
     offset: int = -1
     epoch: int = -1
     timestamp_ms: int = -1

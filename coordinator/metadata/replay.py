@@ -68,9 +68,7 @@ class MetadataReplay:
                 self._delta.replay(message)
             self._untaken = before
 
-    def take_change(
-        self, epoch: int, timestamp_ms: int = -1
-    ) -> tuple[MetadataDelta, MetadataImage] | None:
+    def take_change(self, epoch: int, timestamp_ms: int = -1) -> tuple[MetadataDelta, MetadataImage] | None:
         """End a batch written in the quorum epoch `epoch`: the changes since the last call and the
         image they lead to. None while a transaction is open or when no record came."""
         delta = self._delta

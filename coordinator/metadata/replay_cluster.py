@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def _endpoints(end_points: Sequence[Any]) -> tuple[Endpoint, ...]:
     return tuple(
-        Endpoint(endpoint.name, endpoint.host, endpoint.port, endpoint.security_protocol)
-        for endpoint in end_points
+        Endpoint(endpoint.name, endpoint.host, endpoint.port, endpoint.security_protocol) for endpoint in end_points
     )
 
 
@@ -77,9 +76,7 @@ def unfence_broker(delta: MetadataDelta, record: records.UnfenceBrokerRecord) ->
     delta.brokers[record.id] = replace(broker, fenced=False)
 
 
-def broker_registration_change(
-    delta: MetadataDelta, record: records.BrokerRegistrationChangeRecord
-) -> None:
+def broker_registration_change(delta: MetadataDelta, record: records.BrokerRegistrationChangeRecord) -> None:
     """A broker's state has changed. `fenced` is 1 to fence, -1 to unfence, 0 for no change;
     `in_controlled_shutdown` is 1 when the shutdown begins."""
     what = "BrokerRegistrationChangeRecord"

@@ -28,9 +28,7 @@ def user_scram_credential(delta: MetadataDelta, record: records.UserScramCredent
     )
 
 
-def remove_user_scram_credential(
-    delta: MetadataDelta, record: records.RemoveUserScramCredentialRecord
-) -> None:
+def remove_user_scram_credential(delta: MetadataDelta, record: records.RemoveUserScramCredentialRecord) -> None:
     """A user's SCRAM credential for one mechanism has been removed."""
     delta.scram[record.mechanism, record.name] = None
 
@@ -48,15 +46,11 @@ def access_control_entry(delta: MetadataDelta, record: records.AccessControlEntr
     )
 
 
-def remove_access_control_entry(
-    delta: MetadataDelta, record: records.RemoveAccessControlEntryRecord
-) -> None:
+def remove_access_control_entry(delta: MetadataDelta, record: records.RemoveAccessControlEntryRecord) -> None:
     """The access rule with this id has been removed."""
     known = delta.acls[record.id] if record.id in delta.acls else delta.base.acls.get(record.id)
     if known is None:
-        raise MetadataReplayError(
-            f"RemoveAccessControlEntryRecord names id {uuid_text(record.id)}, which is unknown"
-        )
+        raise MetadataReplayError(f"RemoveAccessControlEntryRecord names id {uuid_text(record.id)}, which is unknown")
     delta.acls[record.id] = None
 
 
@@ -73,8 +67,6 @@ def delegation_token(delta: MetadataDelta, record: records.DelegationTokenRecord
     )
 
 
-def remove_delegation_token(
-    delta: MetadataDelta, record: records.RemoveDelegationTokenRecord
-) -> None:
+def remove_delegation_token(delta: MetadataDelta, record: records.RemoveDelegationTokenRecord) -> None:
     """A delegation token has expired."""
     delta.delegation_tokens[record.token_id] = None

@@ -110,9 +110,7 @@ def merged(before: PartitionImage, record: records.PartitionChangeRecord) -> Par
         removing_replicas=_kept(record.removing_replicas, before.removing_replicas),
         directories=directories,
         leader_recovery_state=(
-            before.leader_recovery_state
-            if recovery_state == NO_RECOVERY_STATE_CHANGE
-            else recovery_state
+            before.leader_recovery_state if recovery_state == NO_RECOVERY_STATE_CHANGE else recovery_state
         ),
     )
 
@@ -122,9 +120,7 @@ def clear_elr(delta: MetadataDelta, record: records.ClearElrRecord) -> None:
     if record.topic_name:
         topic_id = delta.topic_id(record.topic_name)
         if topic_id is None:
-            raise MetadataReplayError(
-                f"ClearElrRecord names topic {record.topic_name}, which is unknown"
-            )
+            raise MetadataReplayError(f"ClearElrRecord names topic {record.topic_name}, which is unknown")
         topic_ids = [topic_id]
     else:
         topic_ids = [t for t in delta.base.topics.topics if t not in delta.deleted_topics]

@@ -21,9 +21,7 @@ def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     features come first: they say how the rest is to be read."""
     levels = image.features.levels
     for name in sorted(levels, key=lambda name: (name != features.METADATA_VERSION, name)):
-        yield MetadataRecord(
-            records.FeatureLevelRecord(name=name, feature_level=levels[name])
-        )
+        yield MetadataRecord(records.FeatureLevelRecord(name=name, feature_level=levels[name]))
     metadata_version = image.features.metadata_version
     for broker_id in sorted(image.brokers):
         yield broker_record(image.brokers[broker_id], metadata_version)
@@ -35,9 +33,7 @@ def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     yield from _quotas(image)
     if image.next_producer_id > 0:
         yield MetadataRecord(
-            records.ProducerIdsRecord(
-                broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
-            )
+            records.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
         )
     yield from _security(image)
 
@@ -102,9 +98,7 @@ def _topics(image: MetadataImage, metadata_version: int) -> Iterator[MetadataRec
     for topic in image.topics:
         yield MetadataRecord(records.TopicRecord(name=topic.name, topic_id=topic.topic_id))
         for index, partition in topic.in_order():
-            yield MetadataRecord(
-                partition_record(topic.topic_id, index, partition, version), version
-            )
+            yield MetadataRecord(partition_record(topic.topic_id, index, partition, version), version)
 
 
 def _configs(image: MetadataImage) -> Iterator[MetadataRecord]:
@@ -139,14 +133,10 @@ def _quotas(image: MetadataImage) -> Iterator[MetadataRecord]:
 
 def _security(image: MetadataImage) -> Iterator[MetadataRecord]:
     for acl_id in sorted(image.acls):
-        yield MetadataRecord(
-            records.AccessControlEntryRecord(id=acl_id, **image.acls[acl_id]._asdict())
-        )
+        yield MetadataRecord(records.AccessControlEntryRecord(id=acl_id, **image.acls[acl_id]._asdict()))
     for mechanism, user in sorted(image.scram):
         yield MetadataRecord(
-            records.UserScramCredentialRecord(
-                name=user, mechanism=mechanism, **image.scram[mechanism, user]._asdict()
-            )
+            records.UserScramCredentialRecord(name=user, mechanism=mechanism, **image.scram[mechanism, user]._asdict())
         )
     for token_id in sorted(image.delegation_tokens):
         token = image.delegation_tokens[token_id]

@@ -46,9 +46,7 @@ class QuorumStateError(Exception):
     """A `quorum-state` file that cannot be used; the text is one sentence."""
 
 
-def encode_election_state(
-    state: ElectionState, voter_ids: Sequence[int], kraft_version: int
-) -> bytes:
+def encode_election_state(state: ElectionState, voter_ids: Sequence[int], kraft_version: int) -> bytes:
     """The file's content: one line of JSON, data_version 0 with kraft.version 0, else 1."""
     fields: dict[str, object]
     if kraft_version == 0:
@@ -78,9 +76,7 @@ def decode_election_state(content: bytes) -> ElectionState:
         fields = json.loads(content)
         data_version = fields["data_version"]
         if data_version not in (0, 1):
-            raise QuorumStateError(
-                f"quorum-state has data_version {data_version}, only 0 and 1 are known"
-            )
+            raise QuorumStateError(f"quorum-state has data_version {data_version}, only 0 and 1 are known")
         directory = fields.get("votedDirectoryId")
         state = ElectionState(
             epoch=int(fields["leaderEpoch"]),

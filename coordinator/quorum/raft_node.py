@@ -60,9 +60,7 @@ class RaftNode:
     Raises QuorumStateError unless the quorum is this node alone.
     """
 
-    def __init__(
-        self, voter: Voter, quorum: Quorum, state: ElectionState, log_end_offset: int
-    ) -> None:
+    def __init__(self, voter: Voter, quorum: Quorum, state: ElectionState, log_end_offset: int) -> None:
         if quorum.voter_ids() != [voter.voter_id]:
             raise QuorumStateError(
                 f"the quorum has the voters {quorum.voter_ids()} (controller.quorum.voters), but "
@@ -142,18 +140,11 @@ class RaftNode:
             persist=self.state,
             append=append,
             append_epoch=self.state.epoch,
-            events=(
-                Event(
-                    f"Node {self.voter.voter_id} leads the metadata quorum in epoch "
-                    f"{self.state.epoch}."
-                ),
-            ),
+            events=(Event(f"Node {self.voter.voter_id} leads the metadata quorum in epoch {self.state.epoch}."),),
         )
 
     @staticmethod
     def _leader_change_voter(voter: Voter, version: int) -> LeaderChangeMessageVoter:
         if version == 0:
             return LeaderChangeMessageVoter(voter_id=voter.voter_id)
-        return LeaderChangeMessageVoter(
-            voter_id=voter.voter_id, voter_directory_id=voter.directory_id
-        )
+        return LeaderChangeMessageVoter(voter_id=voter.voter_id, voter_directory_id=voter.directory_id)

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from coordinator.quorum.quorum_state import QuorumStateError
+from wire.messages.records.control_records import Endpoint as VoterEndpoint
 from wire.messages.records.control_records import (
     KRaftVersionFeature,
     KRaftVersionRecord,
     VotersRecord,
     VotersRecordVoter,
 )
-from wire.messages.records.control_records import Endpoint as VoterEndpoint
 from wire.primitives import ZERO_UUID
 
 KRAFT_VERSION_MAX = 1
@@ -49,8 +49,7 @@ class Quorum(NamedTuple):
             level = record.k_raft_version
             if level > KRAFT_VERSION_MAX:
                 raise QuorumStateError(
-                    f"kraft.version is finalized at level {level}, but levels 0 to "
-                    f"{KRAFT_VERSION_MAX} are served here"
+                    f"kraft.version is finalized at level {level}, but levels 0 to {KRAFT_VERSION_MAX} are served here"
                 )
             return self._replace(kraft_version=level)
         if isinstance(record, VotersRecord):
@@ -79,12 +78,8 @@ def _voter_record(voter: Voter) -> VotersRecordVoter:
     return VotersRecordVoter(
         voter_id=voter.voter_id,
         voter_directory_id=voter.directory_id,
-        endpoints=[
-            VoterEndpoint(name=name, host=host, port=port) for name, host, port in voter.endpoints
-        ],
-        k_raft_version_feature=KRaftVersionFeature(
-            min_supported_version=0, max_supported_version=KRAFT_VERSION_MAX
-        ),
+        endpoints=[VoterEndpoint(name=name, host=host, port=port) for name, host, port in voter.endpoints],
+        k_raft_version_feature=KRaftVersionFeature(min_supported_version=0, max_supported_version=KRAFT_VERSION_MAX),
     )
 
 
