@@ -194,6 +194,7 @@ class NodeState:
         replica_manager.on_leadership_change.append(self.groups.leadership_changed)
         self.metadata.subscribe(self._settings_changed)
         self.metadata.subscribe(replica_manager.apply)
+        replica_manager.set_strays_aside()
         self.metadata.subscribe(self.groups.metadata_changed)
         self.metadata.subscribe(lambda delta, image: self._arm_due_timer())
 

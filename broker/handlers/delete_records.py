@@ -67,7 +67,7 @@ def _delete(
         try:
             _check(topic_partition, allowed, context)
             partition = replicas.partition(topic_partition)
-            wanted = partition.delete_records_before(asked.offset, context.node.clock.now_ms())
+            wanted = partition.delete_records_before(asked.offset)
         except KafkaError as error:
             result.error_code = int(error.code)
             continue

@@ -16,6 +16,7 @@ Left out: replicas moving between directories (is_future_key is always false). Q
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from broker.security.authorizer import Operation
@@ -42,19 +43,21 @@ async def handle(request: DescribeLogDirsRequest, context: RequestContext) -> De
     if request.topics is not None:
         wanted = {TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions}
     log_manager = context.node.log_manager
-    by_directory: dict[str, list[Log]] = {directory: [] for directory in log_manager.directories}
+    by_directory: dict[str, list[Log]] = {directory: [] for directory in log_manager.directory_ids}
     for topic_partition, log in log_manager.logs.items():
-        if wanted is None or topic_partition in wanted:
-            by_directory.setdefault(log.directory, []).append(log)
-    return DescribeLogDirsResponse(
-        results=[_describe(directory, logs, context) for directory, logs in by_directory.items()]
-    )
+        directory = log_manager.directory_of(topic_partition)
+        if directory in by_directory and (wanted is None or topic_partition in wanted):
+            by_directory[directory].append(log)
+    results = [_describe(directory, logs, context) for directory, logs in by_directory.items()]
+    results += [
+        DescribeLogDirsResult(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=directory, topics=[])
+        for directory in log_manager.failed_directories
+    ]
+    return DescribeLogDirsResponse(results=results)
 
 
 def _describe(directory: str, logs: list[Log], context: RequestContext) -> DescribeLogDirsResult:
     log_manager = context.node.log_manager
-    if directory not in log_manager.directory_ids:
-        return DescribeLogDirsResult(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=directory, topics=[])
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for log in logs:
         lag = max(log.high_watermark - log.log_end_offset, 0)
@@ -66,7 +69,7 @@ def _describe(directory: str, logs: list[Log], context: RequestContext) -> Descr
                 is_future_key=False,
             )
         )
-    total_bytes, usable_bytes = log_manager.volume_bytes(directory)
+    total_bytes, usable_bytes = _volume_bytes(directory)
     broker = context.node.metadata.image.brokers.get(context.node.broker_id)
     cordoned = () if broker is None else broker.cordoned_log_dirs or ()
     return DescribeLogDirsResult(
@@ -77,3 +80,12 @@ def _describe(directory: str, logs: list[Log], context: RequestContext) -> Descr
         usable_bytes=usable_bytes,
         is_cordoned=log_manager.directory_ids[directory] in cordoned,
     )
+
+
+def _volume_bytes(directory: str) -> tuple[int, int]:
+    """Size and free bytes of the volume under a directory; -1 for a directory in memory."""
+    try:
+        usage = shutil.disk_usage(directory)
+    except OSError:
+        return -1, -1
+    return usage.total, usage.free

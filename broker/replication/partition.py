@@ -231,7 +231,7 @@ class Partition:
             log.append_as_follower(batches, leader_epoch=leader_epoch, now_ms=now_ms)
         log.advance_high_watermark(leader_high_watermark)
         if leader_log_start_offset > log.log_start_offset:
-            log.delete_records_before(min(leader_log_start_offset, log.high_watermark), now_ms=now_ms)
+            log.delete_records_before(min(leader_log_start_offset, log.high_watermark))
         self.fetch_waits.changed(self)
 
     def advance_high_watermark(self, now_ms: int) -> bool:
@@ -275,8 +275,15 @@ class Partition:
         return self.log.last_stable_offset if isolation == FetchIsolation.TXN_COMMITTED else self.log.log_end_offset
 
     def readable_bytes(self, from_offset: int, to_offset: int) -> int | None:
-        """Bytes between two offsets; None where the second is in a newer segment than the first (E17)."""
-        return self.log.offset_lag_bytes(from_offset, to_offset)
+        """Bytes between two offsets; None where the second is in a newer segment than the first (E17), or the log failed."""
+        log = self.log
+        if log.segments.floor_place(from_offset) != log.segments.floor_place(to_offset):
+            return None
+        try:
+            return log.bytes_between(from_offset, to_offset)
+        except KafkaError:
+            # Whoever waits reads again, and is told.
+            return None
 
     def read(
         self,
@@ -335,7 +342,7 @@ class Partition:
 
     # --- deleting ------------------------------------------------------------------------------
 
-    def delete_records_before(self, offset: int, now_ms: int) -> int:
+    def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset` (-1: the high watermark); returns the offset that -1 stood for.
 
         Raises POLICY_VIOLATION for a topic that is only compacted, OFFSET_OUT_OF_RANGE below 0 and above the
@@ -355,7 +362,7 @@ class Partition:
                 f"records of {self.topic_partition} cannot be deleted below offset {wanted}:"
                 f" its high watermark is {log.high_watermark}",
             )
-        log.delete_records_before(wanted, now_ms=now_ms)
+        log.delete_records_before(wanted)
         self.low_watermark_waits.reached(self.low_watermark)
         return wanted
 

@@ -32,6 +32,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_ERRORS_WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+)
+"""After every other error Produce says where the log starts (B1; `ReplicaManager.appendRecordsToLeader`)."""
+
+
 class LeadershipChange(NamedTuple):
     """This node began or ceased to lead a partition; `leader_epoch` is -1 when the partition is gone."""
 
@@ -66,6 +81,7 @@ class ReplicaManager:
         broker_id: int,
         log_config_of: Callable[[str, Mapping[str, str]], LogConfig],
         replica_lag_time_max_ms: int = 30_000,
+        fetch_max_bytes: int = 57_671_680,
         on_leadership_change: Iterable[Callable[[LeadershipChange], None]] = (),
     ) -> None:
         """`log_config_of(topic, overrides)` makes a topic's effective settings from what is set on it;
@@ -78,12 +94,13 @@ class ReplicaManager:
         self.transaction_verifier: TransactionVerifier | None = None
         # transaction.partition.verification.enable
         self.verifies_transactions = True
+        # fetch.max.bytes: no answer to a Fetch is larger, but for one batch.
+        self.fetch_max_bytes = fetch_max_bytes
         self._log_config_of = log_config_of
         self._image: MetadataImage = EMPTY_IMAGE
         self._partitions: dict[TopicPartition, Partition] = {}
         # Partitions that should be here but whose directory failed.
         self._offline: set[TopicPartition] = set()
-        self._applied_any = False
         self._shrink_timer: Timer | None = None
 
     # --- finding -------------------------------------------------------------------------------
@@ -161,11 +178,12 @@ class ReplicaManager:
         )
 
     def _refused(self, topic_partition: TopicPartition, error: KafkaError) -> AppendOutcome:
-        record_errors = getattr(error, "record_errors", ())
-        outcome = AppendOutcome(error.code, message=error.message, record_errors=tuple(record_errors))
-        if record_errors:
-            # Only the validation of records says where the log starts (B1).
-            outcome.log_start_offset = self._partitions[topic_partition].log.log_start_offset
+        outcome = AppendOutcome(
+            error.code, message=error.message, record_errors=tuple(getattr(error, "record_errors", ()))
+        )
+        partition = self._partitions.get(topic_partition)
+        if partition is not None and error.code not in _ERRORS_WITHOUT_LOG_START:
+            outcome.log_start_offset = partition.log.log_start_offset
         return outcome
 
     async def wait_for_acks(self, outcomes: Mapping[TopicPartition, AppendOutcome], timeout_ms: int) -> None:
@@ -269,7 +287,7 @@ class ReplicaManager:
         self._image = image
         now_ms = self.clock.now_ms()
         changes: list[LeadershipChange] = []
-        if delta.brokers or not self._applied_any:
+        if delta.brokers:
             self._note_brokers(image)
         for topic in delta.deleted_topics.values():
             for index in topic.partitions:
@@ -279,9 +297,6 @@ class ReplicaManager:
                 changes += self._update(TopicPartition(topic_delta.name, index), topic_id, partition_image, now_ms)
         if delta.config_changes:
             self._apply_configs(delta, image)
-        if not self._applied_any:
-            self._applied_any = True
-            self._mark_strays(image)
         for change in changes:
             for listener in self.on_leadership_change:
                 listener(change)
@@ -329,8 +344,10 @@ class ReplicaManager:
         partition = self._partitions.pop(topic_partition, None)
         if partition is not None:
             partition.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if self.log_manager.log(topic_partition) is not None:
+        try:
             self.log_manager.delete(topic_partition, now_ms=now_ms)
+        except KafkaError as error:
+            logger.error("the log of %s cannot be deleted: %s", topic_partition, error)
         return [] if partition is None else [LeadershipChange(topic_partition, topic_id, -1, False)]
 
     def _went_offline(self, partition: Partition) -> None:
@@ -346,8 +363,11 @@ class ReplicaManager:
         for partition in [partition for partition in self._partitions.values() if partition.log.offline]:
             self._went_offline(partition)
 
-    def _mark_strays(self, image: MetadataImage) -> None:
-        """Logs found at start that metadata does not give to this node (K23)."""
+    def set_strays_aside(self) -> None:
+        """Rename the logs found at start that metadata does not give to this node (K23).
+
+        To be called once the whole of metadata has been applied, never before.
+        """
         for topic_partition in list(self.log_manager.logs):
             if topic_partition not in self._partitions and topic_partition not in self._offline:
                 logger.warning("the log of %s is not of this cluster's metadata: set aside", topic_partition)
