@@ -130,7 +130,8 @@ class Broker:
         if not lines[0]:
             self._process.wait()
             said = self.log().strip().splitlines()
-            raise Failure(said[-1] if said else f"The broker ended with exit code {self._process.returncode}.")
+            sentence = said[-1].removeprefix("odradek start: ") if said else "The broker ended without a word."
+            raise Failure(sentence, self._process.returncode)
         ready: dict[str, Any] = json.loads(lines[0])
         return ready
 
