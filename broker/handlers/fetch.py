@@ -79,16 +79,7 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
     )
     targets, entries, refused = _sort_out(session.entries(), limits, context)
     results = await fetch(node.replica_manager, targets, limits) if targets else []
-    outcomes = [
-        Outcome(
-            entry.key,
-            entry.topic,
-            _answer(entry.key.partition, result, context),
-            len(result.records),
-            result.diverging is not None,
-        )
-        for entry, result in zip(entries, results, strict=True)
-    ]
+    outcomes = [Outcome(entry.key, entry.topic, result) for entry, result in zip(entries, results, strict=True)]
     answer = session.answer(outcomes + refused, node.clock.now_ms())
     return _respond(answer.error, answer.session_id, answer.outcomes, context)
 
@@ -166,7 +157,8 @@ def _sort_out(
             elif topics.partition(name, key.partition) is None:
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if error or name is None:
-            refused.append(Outcome(key, name, _refusal(key.partition, error), 0))
+            # No transactions, where what was read says null: so Kafka answers before it reads.
+            refused.append(Outcome(key, name, ReadResult(int(error), aborted=())))
             continue
         targets.append(ReadTarget(TopicPartition(name, key.partition), key.topic_id, *parameters))
         read.append(entry)
@@ -176,21 +168,18 @@ def _sort_out(
 # --- answering -------------------------------------------------------------------------------------
 
 
-def _refusal(partition: int, error: ErrorCode) -> PartitionData:
-    return PartitionData(partition_index=partition, error_code=int(error), high_watermark=-1, records=b"")
-
-
 def _answer(partition: int, result: ReadResult, context: RequestContext) -> PartitionData:
-    error = result.error
-    if error == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < STORAGE_ERROR_FROM_VERSION:
-        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    error_code = result.error_code
+    if error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < STORAGE_ERROR_FROM_VERSION:
+        error_code = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     answer = PartitionData(
         partition_index=partition,
-        error_code=int(error),
+        error_code=error_code,
         high_watermark=result.high_watermark,
         last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
         aborted_transactions=None,
+        preferred_read_replica=result.preferred_read_replica,
         records=result.records,
     )
     if result.aborted is not None:
@@ -210,7 +199,8 @@ def _respond(error: ErrorCode, session_id: int, outcomes: Sequence[Outcome], con
     endpoints: dict[int, NodeEndpoint] = {}
     hints_leaders = context.api_version >= LEADER_HINTS_FROM_VERSION
     last_topic: tuple[str, bytes] | None = None
-    for key, topic, answer, _, _ in outcomes:
+    for key, topic, result in outcomes:
+        answer = _answer(key.partition, result, context)
         # Neighbours of one topic share an entry; the order of partitions is the order of reading.
         if last_topic != (key.topic, key.topic_id):
             last_topic = (key.topic, key.topic_id)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from broker.replication.reading import ReadResult
 from wire.errors import ErrorCode
 from wire.primitives import ZERO_UUID
 
@@ -56,23 +57,12 @@ class FetchEntry(NamedTuple):
     parameters: FetchParameters
 
 
-class FetchedPartition(Protocol):
-    """What a context looks at in a partition's answer (the message's `PartitionData`)."""
-
-    error_code: int
-    high_watermark: int
-    log_start_offset: int
-    preferred_read_replica: int
-
-
 class Outcome(NamedTuple):
-    """A partition's answer; `size_bytes` of its records, `is_diverging` if it carries a diverging epoch."""
+    """What became of one partition of a request."""
 
     key: FetchKey
     topic: str | None
-    answer: FetchedPartition
-    size_bytes: int
-    is_diverging: bool = False
+    result: ReadResult
 
 
 class Answer(NamedTuple):
@@ -99,15 +89,15 @@ class _CachedPartition:
 
     def must_answer(self, outcome: Outcome) -> bool:
         """Whether an incremental response names this partition (E2); remembers what it says."""
-        answer = outcome.answer
-        changed = outcome.size_bytes > 0 or answer.preferred_read_replica >= 0 or outcome.is_diverging
-        if self.high_watermark != answer.high_watermark:
+        result = outcome.result
+        changed = bool(result.records) or result.preferred_read_replica >= 0 or result.diverging is not None
+        if self.high_watermark != result.high_watermark:
             changed = True
-            self.high_watermark = answer.high_watermark
-        if self.log_start_offset != answer.log_start_offset:
+            self.high_watermark = result.high_watermark
+        if self.log_start_offset != result.log_start_offset:
             changed = True
-            self.log_start_offset = answer.log_start_offset
-        if answer.error_code:
+            self.log_start_offset = result.log_start_offset
+        if result.error_code:
             changed = True
             # So that the partition is named again when the error goes away.
             self.high_watermark = -1
@@ -238,8 +228,8 @@ class FullFetch:
         partitions: dict[FetchKey, _CachedPartition] = {}
         for outcome in outcomes:
             cached = _CachedPartition(outcome.topic, self._partitions[outcome.key])
-            cached.high_watermark = outcome.answer.high_watermark
-            cached.log_start_offset = outcome.answer.log_start_offset
+            cached.high_watermark = outcome.result.high_watermark
+            cached.log_start_offset = outcome.result.log_start_offset
             partitions[outcome.key] = cached
         return partitions
 
@@ -270,7 +260,7 @@ class IncrementalFetch:
             if cached is None or not cached.must_answer(outcome):
                 continue
             chosen.append(outcome)
-            if outcome.size_bytes:
+            if outcome.result.records:
                 session.partitions[outcome.key] = session.partitions.pop(outcome.key)
         return Answer(ErrorCode.NONE, session.session_id, chosen)
 

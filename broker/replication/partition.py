@@ -49,7 +49,7 @@ class EpochEnd(NamedTuple):
 
 
 class PartitionRead(NamedTuple):
-    """What a reader got: bytes from the batch holding its offset on, and the partition's offsets then."""
+    """What a reader got: bytes from the batch holding its offset on (None: nothing), and the partition's offsets then."""
 
     read: LogRead | None
     high_watermark: int
@@ -315,6 +315,9 @@ class Partition:
             if diverging is not None:
                 return PartitionRead(None, high_watermark, last_stable_offset, log_start_offset, diverging)
         limit = self.fetch_limit(isolation)
+        if fetch_offset == limit and fetch_offset >= log_start_offset:
+            # Most partitions of most fetches: all has been read.
+            return PartitionRead(None, high_watermark, last_stable_offset, log_start_offset)
         read = log.read(fetch_offset, max_bytes=max_bytes, upper_offset=limit, min_one_batch=min_one_batch)
         return PartitionRead(read, high_watermark, last_stable_offset, log_start_offset)
 

@@ -16,7 +16,7 @@ from wire.primitives import ZERO_UUID, TopicPartition
 
 if TYPE_CHECKING:
     from broker.replication.replica_manager import ReplicaManager
-    from broker.storage.log import AbortedTransaction
+    from broker.storage.transaction_index import AbortedTransactionEntry
 
 
 class ReadTarget(NamedTuple):
@@ -55,13 +55,14 @@ class ReadLimits:
 class ReadResult(NamedTuple):
     """What a partition answers; offsets are -1 on an error (E9). `aborted` is None unless read_committed asked."""
 
-    error: ErrorCode
+    error_code: int
     records: bytes = b""
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
-    aborted: Sequence[AbortedTransaction] | None = None
+    aborted: Sequence[AbortedTransactionEntry] | None = None
     diverging: EpochEnd | None = None
+    preferred_read_replica: int = -1
 
 
 async def fetch(replicas: ReplicaManager, targets: Sequence[ReadTarget], limits: ReadLimits) -> list[ReadResult]:
@@ -80,6 +81,8 @@ async def fetch(replicas: ReplicaManager, targets: Sequence[ReadTarget], limits:
             counted_bytes=len(result.records),
         )
     await wait.wait(limits.max_wait_ms)
+    if not wait.saw_change:
+        return results
     return _read_all(replicas, targets, limits, is_first=False)[0]
 
 
@@ -99,7 +102,7 @@ def _read_all(
             if is_first and limits.is_follower and result.diverging is None:
                 _note_follower(replicas, partition, target, limits)
         except KafkaError as error:
-            results.append(ReadResult(error.code))
+            results.append(ReadResult(int(error.code)))
             must_answer = True
             continue
         results.append(result)
@@ -133,13 +136,13 @@ def _read_one(
         replica_id=limits.replica_id,
     )
     records = b"" if found.read is None else found.read.records
-    aborted: Sequence[AbortedTransaction] | None = None
+    aborted: Sequence[AbortedTransactionEntry] | None = None
     if limits.isolation == FetchIsolation.TXN_COMMITTED:
         aborted = ()
         if records and found.read is not None:
             aborted = partition.log.aborted_transactions(target.fetch_offset, found.read.end_offset_bound)
     return ReadResult(
-        ErrorCode.NONE,
+        0,
         records,
         found.high_watermark,
         found.last_stable_offset,

@@ -86,7 +86,7 @@ class FetchWaits:
 class FetchWait:
     """One Fetch request under its `min_bytes`."""
 
-    __slots__ = ("_clock", "_future", "_missing_bytes", "_watches")
+    __slots__ = ("_clock", "_future", "_missing_bytes", "_watches", "saw_change")
 
     def __init__(self, clock: Clock, *, missing_bytes: int) -> None:
         """`missing_bytes`: min_bytes less what the first read found."""
@@ -94,6 +94,8 @@ class FetchWait:
         self._future: asyncio.Future[None] = clock.loop.create_future()
         self._missing_bytes = missing_bytes
         self._watches: list[_Watch] = []
+        self.saw_change = False
+        """Whether anything happened that a second read could tell, also if it was too little to be woken by."""
 
     def watch(
         self, waits: FetchWaits, isolation: FetchIsolation, *, fetch_offset: int, max_bytes: int, counted_bytes: int
@@ -108,6 +110,7 @@ class FetchWait:
 
     def wake(self) -> None:
         """The request shall read again now."""
+        self.saw_change = True
         if not self._future.done():
             self._future.set_result(None)
 
@@ -121,6 +124,7 @@ class FetchWait:
             self._watches.clear()
 
     def _changed(self, watch: _Watch, partition: Watched) -> None:
+        self.saw_change = True
         limit = partition.fetch_limit(watch.isolation)
         if limit == watch.fetch_offset:
             return

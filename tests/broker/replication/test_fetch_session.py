@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,20 +21,16 @@ from broker.replication.fetch_session import (
     SessionError,
     next_epoch,
 )
+from broker.replication.reading import ReadResult
 from wire.errors import ErrorCode
 from wire.primitives import ZERO_UUID
 
 ID_A, ID_B = b"a" * 16, b"b" * 16
 
 
-@dataclass
-class Read:
-    """A partition's answer, as far as sessions look at it."""
-
-    error_code: int = 0
-    high_watermark: int = 0
-    log_start_offset: int = 0
-    preferred_read_replica: int = -1
+def read(error_code: int = 0, high_watermark: int = 0, log_start_offset: int = 0, **options: Any) -> ReadResult:
+    """A partition's answer; empty and without news unless told otherwise."""
+    return ReadResult(error_code, high_watermark=high_watermark, log_start_offset=log_start_offset, **options)
 
 
 class Client:
@@ -66,12 +63,11 @@ class Client:
             now_ms=self.now_ms,
         )
 
-    def read(self, context: FetchContext, reads: Mapping[FetchKey, tuple[Read, int]] | None = None) -> tuple:
-        """Answer a context; `reads` are (answer, bytes) of partitions that are not plainly empty."""
+    def read(self, context: FetchContext, reads: Mapping[FetchKey, ReadResult] | None = None) -> tuple[Any, ...]:
+        """Answer a context; `reads` are the answers of partitions that are not plainly empty."""
         outcomes = []
         for entry in context.entries():
-            read, size = (reads or {}).get(entry.key, (Read(), 0))
-            outcomes.append(Outcome(entry.key, entry.topic, read, size))
+            outcomes.append(Outcome(entry.key, entry.topic, (reads or {}).get(entry.key, read())))
         error, session_id, chosen = context.answer(outcomes, self.now_ms)
         return error, session_id, [outcome.key for outcome in chosen]
 
@@ -116,11 +112,11 @@ def test_an_incremental_answer_names_what_is_new_and_nothing_else() -> None:
     client = Client()
     a, b, c = named("a"), named("b"), named("c")
     session = client.open(a, b, c)
-    news = {a: (Read(high_watermark=5), 0), b: (Read(), 10), c: (Read(error_code=1, high_watermark=0), 0)}
+    news = {a: read(high_watermark=5), b: read(records=b"data"), c: read(error_code=1)}
     assert client.read(client.begin(session, 1), news)[2] == [a, b, c]
-    assert client.read(client.begin(session, 2), {a: (Read(high_watermark=5), 0)})[2] == [c], "c's error went away"
-    assert client.read(client.begin(session, 3), {a: (Read(high_watermark=5), 0)})[2] == []
-    started = {a: (Read(high_watermark=5, log_start_offset=2), 0), b: (Read(preferred_read_replica=3), 0)}
+    assert client.read(client.begin(session, 2), {a: read(high_watermark=5)})[2] == [c], "c's error went away"
+    assert client.read(client.begin(session, 3), {a: read(high_watermark=5)})[2] == []
+    started = {a: read(high_watermark=5, log_start_offset=2), b: read(preferred_read_replica=3)}
     assert client.read(client.begin(session, 4), started)[2] == [a, b]
 
 
@@ -128,7 +124,7 @@ def test_partitions_with_data_go_to_the_end() -> None:
     client = Client()
     a, b, c = named("a"), named("b"), named("c")
     session = client.open(a, b, c)
-    client.read(client.begin(session, 1), {a: (Read(), 10)})
+    client.read(client.begin(session, 1), {a: read(records=b"data")})
     assert [entry.key for entry in client.begin(session, 2).entries()] == [b, c, a]
 
 
@@ -180,7 +176,7 @@ def test_throttled_answers_keep_the_id_and_tell_nothing() -> None:
     a = named("a")
     session = client.open(a)
     assert client.begin(session, 1).throttled_answer() == (ErrorCode.NONE, session, ())
-    assert client.read(client.begin(session, 2), {a: (Read(high_watermark=4), 0)})[2] == [a], "it is still news"
+    assert client.read(client.begin(session, 2), {a: read(high_watermark=4)})[2] == [a], "it is still news"
     assert client.begin(0, 0, {a: 0}).throttled_answer() == (ErrorCode.NONE, 0, ())
     assert client.begin(77, 5).throttled_answer()[0] == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
