@@ -63,8 +63,7 @@ class Normaliser:
         return {
             name: self._field(name, value, answer=answer)
             for name in struct.__slots__
-            if name != "unknown_tagged_fields"
-            and (value := getattr(struct, name)) != getattr(default, name)
+            if name != "unknown_tagged_fields" and (value := getattr(struct, name)) != getattr(default, name)
         }
 
     def _field(self, name: str, value: Any, *, answer: bool) -> Any:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import difflib
 import json
 import secrets
@@ -40,15 +40,14 @@ def stored(name: str) -> list[dict[str, Any]]:
 def difference(name: str, answers: list[dict[str, Any]]) -> str:
     """A readable difference between the recorded exchanges and these; empty when equal."""
     expected, actual = (
-        json.dumps(entries, indent=1, sort_keys=True).splitlines()
-        for entries in (stored(name), answers)
+        json.dumps(entries, indent=1, sort_keys=True).splitlines() for entries in (stored(name), answers)
     )
     return "\n".join(difflib.unified_diff(expected, actual, "recorded", "answered", lineterm=""))
 
 
 def _record(name: str, answers: list[dict[str, Any]], broker: str) -> None:
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    today = dt.datetime.now(dt.UTC).date().isoformat()
     content = {"broker": broker, "recorded": today, "exchanges": answers}
     (GOLDEN / f"{name}.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 

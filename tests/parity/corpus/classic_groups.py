@@ -12,8 +12,8 @@ from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 # The consumer protocol's subscription, version 0: topic list ["t"], no user data.
-SUBSCRIPTION = bytes.fromhex("0000" "00000001" "0001" "74" "ffffffff")
-OTHER_SUBSCRIPTION = bytes.fromhex("0000" "00000001" "0001" "75" "ffffffff")
+SUBSCRIPTION = bytes.fromhex("000000000001000174ffffffff")
+OTHER_SUBSCRIPTION = bytes.fromhex("000000000001000175ffffffff")
 
 
 def join(group: str, member: str = "", **fields: Any) -> JoinGroupRequest:
@@ -27,9 +27,7 @@ def join(group: str, member: str = "", **fields: Any) -> JoinGroupRequest:
         "rebalance_timeout_ms": 30_000,
         "protocol_type": "consumer",
     }
-    return JoinGroupRequest(
-        group_id=group, member_id=member, protocols=protocols, **{**values, **fields}
-    )
+    return JoinGroupRequest(group_id=group, member_id=member, protocols=protocols, **{**values, **fields})
 
 
 def sync(group: str, member: str, generation: int, **fields: Any) -> SyncGroupRequest:

@@ -31,9 +31,7 @@ from wire.messages.offset_fetch import (
 def commit(group: str, topic: str, *offsets: tuple[int, int, str | None], **fields: Any) -> Any:
     """An OffsetCommit of (partition, offset, metadata) entries for one topic."""
     partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=metadata
-        )
+        OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata=metadata)
         for partition, offset, metadata in offsets
     ]
     topics = [OffsetCommitRequestTopic(name=topic, partitions=partitions)]
@@ -43,9 +41,7 @@ def commit(group: str, topic: str, *offsets: tuple[int, int, str | None], **fiel
 def fetch(group: str, *topics: tuple[str, list[int]]) -> OffsetFetchRequest:
     """An OffsetFetch of one group for v8+; no topics means all."""
     wanted = [OffsetFetchRequestTopics(name=name, partition_indexes=list(p)) for name, p in topics]
-    return OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=group, topics=wanted or None)]
-    )
+    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=wanted or None)])
 
 
 def scenario_offset_commit_errors(player: Player) -> None:

@@ -33,10 +33,7 @@ BASE_TIME_MS = 1_700_000_000_000
 def create(connection: Connection, name: str, partitions: int = 1, **configs: str) -> bytes:
     """Make a topic; returns its id."""
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
-    topic.configs = [
-        CreatableTopicConfig(name=key.replace("_", "."), value=value)
-        for key, value in configs.items()
-    ]
+    topic.configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
     request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
     answer = connection.player.unwritten(lambda: connection.call(request, 7))
     ends = offsets(name, *((partition, -1) for partition in range(partitions)))
@@ -54,10 +51,7 @@ def create(connection: Connection, name: str, partitions: int = 1, **configs: st
 def batch(*values: bytes, timestamps: list[int] | None = None, **fields: Any) -> bytes:
     """A batch of records with keys "k0", "k1" … and these values."""
     times = timestamps or [BASE_TIME_MS + index for index in range(len(values))]
-    records = [
-        NewRecord(key=b"k%d" % index, value=value, timestamp=times[index])
-        for index, value in enumerate(values)
-    ]
+    records = [NewRecord(key=b"k%d" % index, value=value, timestamp=times[index]) for index, value in enumerate(values)]
     return build_batch(records, **fields)
 
 
@@ -81,10 +75,7 @@ def fetch(topic: str, *partitions: tuple[int, int], **fields: Any) -> FetchReque
 
 def offsets(topic: str, *times: tuple[int, int], **fields: Any) -> ListOffsetsRequest:
     """A ListOffsets of (partition, timestamp) pairs."""
-    wanted = [
-        ListOffsetsPartition(partition_index=index, timestamp=timestamp)
-        for index, timestamp in times
-    ]
+    wanted = [ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index, timestamp in times]
     topics = [ListOffsetsTopic(name=topic, partitions=wanted)]
     return ListOffsetsRequest(replica_id=-1, topics=topics, **fields)
 
@@ -142,8 +133,12 @@ def scenario_produce_errors(player: Player) -> None:
     corrupt = large[:-1] + b"\x01"
     connection.call(produce(topic, (0, corrupt)), 9, "too large and corrupt")
     connection.call(produce(topic, (0, good[:-1] + b"\x01")), 9, "corrupt")
-    for at, value, what in ((57, 9, "more records than there are"), (57, -1, "count -1"),
-                            (57, 0, "count 0"), (23, 4, "last offset delta")):
+    for at, value, what in (
+        (57, 9, "more records than there are"),
+        (57, -1, "count -1"),
+        (57, 0, "count 0"),
+        (23, 4, "last offset delta"),
+    ):
         data = bytearray(good)
         data[at : at + 4] = value.to_bytes(4, "big", signed=True)
         connection.call(produce(topic, (0, with_crc(data))), 9, what)
@@ -382,9 +377,7 @@ def scenario_offset_for_leader_epoch(player: Player) -> None:
     connection.call(produce(topic, (0, batch(b"a", b"b"))), 9)
     for version in (2, 3, 4):
         for epoch, current in ((0, -1), (1, -1), (-1, -1), (0, 0), (0, 1)):
-            item = OffsetForLeaderPartition(
-                partition=0, leader_epoch=epoch, current_leader_epoch=current
-            )
+            item = OffsetForLeaderPartition(partition=0, leader_epoch=epoch, current_leader_epoch=current)
             topics = [OffsetForLeaderTopic(topic=topic, partitions=[item])]
             request = OffsetForLeaderEpochRequest(replica_id=-2, topics=topics)
             connection.call(request, version, f"epoch {epoch}, current {current} v{version}")

@@ -52,8 +52,7 @@ def scenario_create_topics_assignments(player: Player) -> None:
 
     def assigned(*partitions: tuple[int, list[int]], **fields: object) -> CreateTopicsRequest:
         assignments = [
-            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
-            for index, brokers in partitions
+            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers) for index, brokers in partitions
         ]
         values = {"num_partitions": -1, "replication_factor": -1, **fields}
         return _create(name("m"), assignments=assignments, **values)

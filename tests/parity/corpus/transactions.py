@@ -123,9 +123,7 @@ def ready(player: Player, name: str = "tx") -> Producer:
     connection = player.connect()
     transactional_id = player.name(name)
     request = FindCoordinatorRequest(coordinator_keys=[transactional_id], key_type=1)
-    player.until(
-        lambda: connection.call(request, 4), lambda answer: answer.coordinators[0].error_code == 0
-    )
+    player.until(lambda: connection.call(request, 4), lambda answer: answer.coordinators[0].error_code == 0)
     producer = Producer(connection, transactional_id)
     request = EndTxnRequest(transactional_id=player.name("nobody"), producer_id=1)
     producer.settled(request, 3, "ready?")
@@ -267,25 +265,32 @@ def scenario_transaction_errors(player: Player) -> None:
     producer.send(topic, b"good")
     call(produce(topic, (0, producer.batch(b"x", is_transactional=False))), 9, "plain in between")
     for version in range(5):
-        producer.settled(EndTxnRequest(
-            transactional_id=producer.transactional_id, producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch, committed=True,
-        ), version, f"commit v{version}")
+        producer.settled(
+            EndTxnRequest(
+                transactional_id=producer.transactional_id,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                committed=True,
+            ),
+            version,
+            f"commit v{version}",
+        )
     for version in range(5):
         request = AddOffsetsToTxnRequest(
-            transactional_id=producer.transactional_id, producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch, group_id=player.name("g"),
+            transactional_id=producer.transactional_id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            group_id=player.name("g"),
         )
         producer.settled(request, version, f"add offsets v{version}")
     producer.end(False)
 
 
-def commit_in_transaction(producer: Producer, group: str, topic: str, offset: int,
-                          **fields: Any) -> TxnOffsetCommitRequest:
+def commit_in_transaction(
+    producer: Producer, group: str, topic: str, offset: int, **fields: Any
+) -> TxnOffsetCommitRequest:
     """A TxnOffsetCommit of one partition."""
-    partition = TxnOffsetCommitRequestPartition(
-        partition_index=0, committed_offset=offset, committed_metadata="m"
-    )
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="m")
     values = {
         "transactional_id": producer.transactional_id,
         "group_id": group,
@@ -319,8 +324,10 @@ def scenario_transactional_offsets(player: Player) -> None:
     producer.init()
     for commits, offset in ((True, 5), (False, 9)):
         add = AddOffsetsToTxnRequest(
-            transactional_id=producer.transactional_id, producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch, group_id=group,
+            transactional_id=producer.transactional_id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            group_id=group,
         )
         producer.settled(add, 3, "add offsets")
         for version in range(5):
@@ -383,12 +390,13 @@ def scenario_write_txn_markers(player: Player) -> None:
     producer.add(topic, 0)
     producer.send(topic, b"hanging")
 
-    def marker(epoch: int, coordinator_epoch: int = 0, partition: int = 0,
-               **fields: Any) -> WriteTxnMarkersRequest:
+    def marker(epoch: int, coordinator_epoch: int = 0, partition: int = 0, **fields: Any) -> WriteTxnMarkersRequest:
         topics = [WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])]
         values = {"producer_id": producer.producer_id, "transaction_result": False}
         item = WritableTxnMarker(
-            producer_epoch=epoch, coordinator_epoch=coordinator_epoch, topics=topics,
+            producer_epoch=epoch,
+            coordinator_epoch=coordinator_epoch,
+            topics=topics,
             **{**values, **fields},
         )
         return WriteTxnMarkersRequest(markers=[item])
