@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.runtime.controller_client import require_time
 from broker.security.authorizer import Operation, ResourceType
 from wire.errors import ErrorCode
 from wire.messages.create_partitions import (
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 async def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreatePartitionsResponse:
     """Refuse what depends on the client, let the controller decide the rest."""
-    require_time(request.timeout_ms)
     counts = Counter(topic.name for topic in request.topics)
     results = {
         name: _result(name, ErrorCode.INVALID_REQUEST, f"Duplicate topic name: {name} is named {count} times.")

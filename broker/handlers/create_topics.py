@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.runtime.controller_client import require_time
 from broker.security.authorizer import CLUSTER_RESOURCE_NAME, Operation, ResourceType
 from coordinator.controller.topic_names import CLUSTER_METADATA_TOPIC
 from wire.errors import ErrorCode
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     """Refuse here, let the controller decide the rest; refused topics come last, as Kafka answers."""
-    require_time(request.timeout_ms)
     counts = Counter(topic.name for topic in request.topics)
     on_cluster = context.authorize(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_RESOURCE_NAME)
     refused: dict[str, CreatableTopicResult] = {}

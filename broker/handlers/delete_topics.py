@@ -45,14 +45,13 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
         if context.api_version < _DISABLED_FROM:
             code = ErrorCode.INVALID_REQUEST
         raise KafkaError(code, "Topic deletion is disabled: delete.topic.enable is false.")
-    require_time(request.timeout_ms)
     if context.api_version >= _IDS_FROM:
         asked = [_Asked(topic.name, topic.topic_id) for topic in request.topics]
     else:
         asked = [_Asked(name, ZERO_UUID) for name in request.topic_names]
     results: list[DeletableTopicResult] = []
     deletable: dict[bytes, DeletableTopicResult] = {}
-    _resolve(asked, context, results, deletable)
+    _resolve(asked, request.timeout_ms, context, results, deletable)
     if deletable:
         outcome = await context.node.controller.request(
             DeleteTopics(list(deletable)), context, timeout_ms=request.timeout_ms
@@ -66,6 +65,7 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
 
 def _resolve(
     asked: list[_Asked],
+    timeout_ms: int,
     context: RequestContext,
     results: list[DeletableTopicResult],
     deletable: dict[bytes, DeletableTopicResult],
@@ -73,18 +73,10 @@ def _resolve(
     """Answer what cannot be deleted; prepare the answer of what can, by topic id."""
     topics: TopicsImage = context.node.metadata.image.topics
     on_cluster = context.authorize(Operation.DELETE, ResourceType.CLUSTER, CLUSTER_RESOURCE_NAME)
-    names = Counter(topic.name for topic in asked if topic.name is not None)
-    ids = Counter(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
-    by_both = {named.topic_id for name in names if (named := topics.by_name(name)) and named.topic_id in ids}
-    answered: set[_Asked] = set()
-    for topic in asked:
-        if topic in answered:
-            continue
-        answered.add(topic)
-        result = _problem(topic, names, ids, by_both, topics)
-        if result is not None:
-            results.append(result)
-            continue
+    remaining = _named_once(asked, results)
+    if remaining:
+        require_time(timeout_ms)
+    for topic in _different(remaining, topics, results):
         found = topics.by_id(topic.topic_id) if topic.name is None else topics.by_name(topic.name)
         name = found.name if found is not None else topic.name
         describes = name is not None and context.authorize(Operation.DESCRIBE, ResourceType.TOPIC, name)
@@ -103,27 +95,47 @@ def _resolve(
             deletable[found.topic_id] = result
 
 
-def _problem(
-    topic: _Asked, names: Counter[str], ids: Counter[bytes], by_both: set[bytes], topics: TopicsImage
-) -> DeletableTopicResult | None:
-    """The answer to a topic that is not named exactly once and in exactly one way."""
-    text = None
-    if topic.name is None and topic.topic_id == ZERO_UUID:
-        text = "Neither topic name nor id were specified."
-    elif topic.name is not None and topic.topic_id != ZERO_UUID:
-        text = f"You may not specify both topic name and topic id: {topic.name} has both."
-    elif topic.name is not None and names[topic.name] > 1:
-        text = f"Duplicate topic name: {topic.name}."
-    elif topic.name is None and ids[topic.topic_id] > 1:
-        text = "Duplicate topic id."
-    else:
-        found = topics.by_id(topic.topic_id) if topic.name is None else topics.by_name(topic.name)
-        if found is not None and found.topic_id in by_both:
-            text = "The provided topic name maps to an ID that was already supplied."
-    if text is None:
-        return None
+def _named_once(asked: list[_Asked], results: list[DeletableTopicResult]) -> list[_Asked]:
+    """The topics that are named exactly once, and either by name or by id; the others are answered here."""
+    names = Counter(topic.name for topic in asked if topic.name is not None)
+    ids = Counter(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
+    remaining = []
+    for topic in dict.fromkeys(asked):
+        text = None
+        if topic.name is None and topic.topic_id == ZERO_UUID:
+            text = "Neither topic name nor id were specified."
+        elif topic.name is not None and topic.topic_id != ZERO_UUID:
+            text = f"You may not specify both topic name and topic id: {topic.name} has both."
+        elif topic.name is not None and names[topic.name] > 1:
+            text = f"Duplicate topic name: {topic.name}."
+        elif topic.name is None and ids[topic.topic_id] > 1:
+            text = "Duplicate topic id."
+        if text is None:
+            remaining.append(topic)
+        else:
+            results.append(_ambiguous(topic.name, topic.topic_id, text))
+    return remaining
+
+
+def _different(asked: list[_Asked], topics: TopicsImage, results: list[DeletableTopicResult]) -> list[_Asked]:
+    """Without the topics of which the request has the name and the id: one answer speaks for both."""
+    ids = {topic.topic_id for topic in asked if topic.name is None}
+    by_name = {topic: found for topic in asked if topic.name is not None and (found := topics.by_name(topic.name))}
+    pairs = {found.topic_id for found in by_name.values() if found.topic_id in ids}
+    remaining = []
+    for topic in asked:
+        found = by_name.get(topic)
+        if found is not None and found.topic_id in pairs:
+            text = f"The provided topic name {topic.name} maps to an ID that was already supplied."
+            results.append(_ambiguous(topic.name, found.topic_id, text))
+        elif topic.topic_id not in pairs:
+            remaining.append(topic)
+    return remaining
+
+
+def _ambiguous(name: str | None, topic_id: bytes, message: str) -> DeletableTopicResult:
     return DeletableTopicResult(
-        name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.INVALID_REQUEST, error_message=text
+        name=name, topic_id=topic_id, error_code=ErrorCode.INVALID_REQUEST, error_message=message
     )
 
 

@@ -117,6 +117,7 @@ API_ROWS: tuple[ApiRow, ...] = (
     ApiRow(ApiKey.SASL_AUTHENTICATE, "sasl_authenticate"),
     ApiRow(ApiKey.CREATE_PARTITIONS, "create_partitions", ((Operation.ALTER, ResourceType.TOPIC),)),
     ApiRow(ApiKey.DELETE_GROUPS, "delete_groups", ((Operation.DELETE, ResourceType.GROUP),)),
+    ApiRow(ApiKey.ELECT_LEADERS, "elect_leaders", ((Operation.ALTER, ResourceType.CLUSTER),)),
     ApiRow(
         ApiKey.OFFSET_DELETE,
         "offset_delete",

@@ -43,6 +43,17 @@ _LISTENER_ERROR_FROM = 6
 
 async def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     """Create what may be created, then answer from one image."""
+    try:
+        return await _answer(request, context)
+    except KafkaError as error:
+        # Names may be null in the request where they may not in the answer (versions 10 and 11).
+        topics = [_refused(topic.name or "", error.code, internal=False) for topic in request.topics or ()]
+        for result, topic in zip(topics, request.topics or (), strict=True):
+            result.topic_id = topic.topic_id
+        return MetadataResponse(topics=topics)
+
+
+async def _answer(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     version = context.api_version
     topics = request.topics
     everything = topics is None or (version == 0 and not topics)

@@ -37,13 +37,12 @@ def elect_leaders(request: ElectLeadersRequest, view: ControllerView) -> Outcome
     named = request.topic_partitions is not None
     for topic, partition_id in _wanted(request, view):
         code, message, record = _elect(topic, partition_id, election, view)
+        partitions = results.setdefault(topic, [])
         if not named and code is ErrorCode.ELECTION_NOT_NEEDED:
             continue
         if record is not None:
             records.append(record)
-        results.setdefault(topic, []).append(
-            PartitionResult(partition_id=partition_id, error_code=code, error_message=message)
-        )
+        partitions.append(PartitionResult(partition_id=partition_id, error_code=code, error_message=message))
     response = ElectLeadersResponse(
         replica_election_results=[
             ReplicaElectionResult(topic=topic, partition_result=partitions) for topic, partitions in results.items()

@@ -268,6 +268,7 @@ def delete_topics(request: DeleteTopics, view: ControllerView) -> Outcome:
 
 def create_partitions(request: CreatePartitionsRequest, view: ControllerView) -> Outcome:
     """Give topics more partitions; the old ones stay where they are."""
+    _check_total_additions(request, view)
     results: list[CreatePartitionsTopicResult] = []
     records: list[MetadataRecord] = []
     events: list[Event] = []
@@ -284,6 +285,20 @@ def create_partitions(request: CreatePartitionsRequest, view: ControllerView) ->
     if request.validate_only:
         return Outcome(response)
     return Outcome(response, records, events)
+
+
+def _check_total_additions(request: CreatePartitionsRequest, view: ControllerView) -> None:
+    additional = 0
+    for topic in request.topics:
+        existing = view.image.topics.by_name(topic.name)
+        if existing is not None:
+            additional += max(topic.count - len(existing.partitions), 0)
+    if additional > PARTITIONS_PER_REQUEST_MAX:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"Excessively large number of additional partitions per request: {additional} are asked for, the "
+            f"limit is {PARTITIONS_PER_REQUEST_MAX}.",
+        )
 
 
 def _more_partitions(topic: CreatePartitionsTopic, view: ControllerView) -> list[MetadataRecord]:
@@ -321,12 +336,6 @@ def _check_count(topic: CreatePartitionsTopic, current: int) -> None:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Attempted to add {additional} additional partition(s) to topic {topic.name}, but "
             f"only {len(topic.assignments)} assignment(s) were specified.",
-        )
-    if additional > PARTITIONS_PER_REQUEST_MAX:
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"Attempted to add {additional} partitions to topic {topic.name}, the limit per "
-            f"request is {PARTITIONS_PER_REQUEST_MAX}.",
         )
 
 
