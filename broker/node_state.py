@@ -24,6 +24,7 @@ from broker.runtime.metadata_log import open_metadata_log
 from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
 from broker.storage.log_manager import LogManager
+from coordinator.controller.config_rules import ConfigRules
 from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC, Endpoint
 from coordinator.quorum.voters import Voter
 from wire.compression import Compression

@@ -22,7 +22,7 @@ from broker.network.connection_set import ConnectionSet
 from broker.network.listener import Listener, ListenerSet
 from broker.node_state import NodeState
 from broker.security.authorizer import AllowAllAuthorizer
-from broker.server_settings import connection_limits, listener_configs
+from broker.server_settings import LIMIT_SETTINGS, connection_limits, listener_configs
 
 if TYPE_CHECKING:
     from broker.config import BrokerConfig
@@ -84,6 +84,7 @@ class Server:
         self.node.dispatcher = Dispatcher(
             self.node, release=config["odradek.kafka.release"], interceptors=self._interceptors
         )
+        config.subscribe(LIMIT_SETTINGS, self._limits_changed)
         await self.listeners.start()
         self._is_ready = True
 
@@ -103,6 +104,9 @@ class Server:
             await self._state.close()
             self._state = None
         self.clock.close()
+
+    def _limits_changed(self, config: BrokerConfig) -> None:
+        self.connections.limits = connection_limits(config)
 
     def _on_fault(self, error: KafkaError) -> None:
         logger.error("the node stops: %s", error)

@@ -25,11 +25,14 @@ SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL":
 LONG_MAX = 2**63 - 1
 
 
+LIMIT_SETTINGS = ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+"""What of `connection_limits` may change while the node runs."""
+
 # --- network ---------------------------------------------------------------------------------------
 
 
 def connection_limits(config: BrokerConfig) -> ConnectionLimits:
-    """The limits on connections; every one of them may change while the node runs."""
+    """The limits on connections."""
     broker_listeners = [listener.name for listener in config.listeners if not listener.is_controller]
     budget = config["queued.max.request.bytes"]
     return ConnectionLimits(
