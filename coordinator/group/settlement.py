@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from coordinator.group.group import Group
 from coordinator.machine import CoordinatorRecord, Decision, Event, Ticket
 from wire.errors import KafkaError
 
-GroupDecision = Decision[CoordinatorRecord]
+if TYPE_CHECKING:
+    GroupDecision = Decision[CoordinatorRecord]
+else:
+    # A parametrised class cannot be called here: it would set an attribute on a frozen instance.
+    GroupDecision = Decision
 
 
 @dataclass(frozen=True, slots=True)
