@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.parity.corpus import Scenario, scenarios
+from tests.parity.differences import without_kinder_texts
 from tests.parity.player import Player
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "parity"
@@ -39,8 +40,10 @@ def stored(name: str) -> list[dict[str, Any]]:
 
 def difference(name: str, answers: list[dict[str, Any]]) -> str:
     """A readable difference between the recorded exchanges and these; empty when equal."""
+    recorded = stored(name)
     expected, actual = (
-        json.dumps(entries, indent=1, sort_keys=True).splitlines() for entries in (stored(name), answers)
+        json.dumps(entries, indent=1, sort_keys=True).splitlines()
+        for entries in (recorded, without_kinder_texts(recorded, answers))
     )
     return "\n".join(difflib.unified_diff(expected, actual, "recorded", "answered", lineterm=""))
 
