@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.runtime.coordinator_runtime import CoordinatorRuntime
@@ -30,22 +30,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OFFSETS_TOPIC = "__consumer_offsets"
-MINUTE_MS = 60_000
 
 ValueT = TypeVar("ValueT")
-
-
-def group_settings(config: Mapping[str, Any]) -> GroupSettings:
-    """From the broker's effective settings, by their Kafka names. All of these are read-only ones."""
-    return GroupSettings(
-        initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
-        group_max_size=config["group.max.size"],
-        min_session_timeout_ms=config["group.min.session.timeout.ms"],
-        max_session_timeout_ms=config["group.max.session.timeout.ms"],
-        offset_metadata_max_bytes=config["offset.metadata.max.bytes"],
-        offsets_retention_ms=config["offsets.retention.minutes"] * MINUTE_MS,
-        offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
-    )
 
 
 class GroupCoordinator:
