@@ -132,11 +132,10 @@ def offset_of_max_timestamp(segments: LogSegments) -> TimestampOffset | None:
             newest = segment
     if newest is None:
         return None
-    _, position = newest.offset_index.lookup(newest.offset_of_max_timestamp)
-    for candidate in newest.walk(position):
-        if candidate.max_timestamp == newest.max_timestamp_so_far:
-            return _record_with_timestamp(newest, candidate, candidate.max_timestamp, 0)
-    return None
+    candidate = newest.find(newest.offset_of_max_timestamp)
+    if candidate is None:
+        return None
+    return _record_with_timestamp(newest, candidate, newest.max_timestamp_so_far, 0)
 
 
 def _record_with_timestamp(

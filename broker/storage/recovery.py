@@ -16,7 +16,7 @@ from broker.storage.files import Files, StorageFault
 from broker.storage.leader_epochs import LeaderEpochs
 from broker.storage.log import Log
 from broker.storage.log_segments import LogSegments
-from broker.storage.partition_metadata import read_topic_id
+from broker.storage.partition_metadata import CorruptPartitionMetadata, read_topic_id
 from broker.storage.producer_snapshots import ProducerSnapshots
 from broker.storage.producer_state import ProducerState
 from broker.storage.replay import read_batches, rebuild_producer_state, replay_batch
@@ -30,6 +30,7 @@ from broker.storage.segment import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     BatchPosition,
+    CorruptSegment,
     Segment,
     off20,
 )
@@ -83,13 +84,15 @@ def load_log(
     snapshots = ProducerSnapshots(files, directory, names)
     segments = LogSegments()
     try:
-        _open_segments(loading, names, segments, leader_epochs, snapshots)
+        recovered = _open_segments(loading, names, segments, leader_epochs, snapshots)
         log_end_offset = _end_or_start_over(loading, segments, leader_epochs, snapshots)
         log_start_offset = max(loading.log_start_offset, segments[0].base_offset)
         leader_epochs.truncate_from_end(log_end_offset)
         leader_epochs.truncate_from_start(log_start_offset)
         snapshots.delete_stray(segments.base_offsets)
-        state = _new_producer_state(loading)
+        # What a recovery has just read says more than the snapshot it left: five batches of each producer.
+        state = recovered or _new_producer_state(loading)
+        state.remove_expired(loading.now_ms)
         rebuild_producer_state(
             state,
             snapshots,
@@ -99,15 +102,16 @@ def load_log(
             now_ms=loading.now_ms,
             was_closed_cleanly=loading.was_closed_cleanly,
         )
+        topic_id = _topic_id(files, directory, is_empty=segments.size_bytes == 0)
     except BaseException:
         segments.close_files()
         raise
-    return Log(
+    log = Log(
         files,
         directory,
         loading.topic_partition,
         loading.config,
-        topic_id=read_topic_id(files, directory),
+        topic_id=topic_id,
         segments=segments,
         leader_epochs=leader_epochs,
         producer_state=state,
@@ -120,6 +124,18 @@ def load_log(
         on_truncation=on_truncation,
         chance=loading.chance,
     )
+    log.topic_id_is_durable = topic_id is None or segments.size_bytes > 0
+    return log
+
+
+def _topic_id(files: Files, directory: str, *, is_empty: bool) -> bytes | None:
+    """The topic id; a file torn before the first data (which waits for it) counts as none."""
+    try:
+        return read_topic_id(files, directory)
+    except CorruptPartitionMetadata:
+        if not is_empty:
+            raise
+        return None
 
 
 def _new_producer_state(loading: LogLoading) -> ProducerState:
@@ -191,8 +207,11 @@ def _open_segments(
     segments: LogSegments,
     leader_epochs: LeaderEpochs,
     snapshots: ProducerSnapshots,
-) -> None:
-    """Open every segment; recover those without a right index, and after an unclean stop the unflushed ones."""
+) -> ProducerState | None:
+    """Open every segment; recover those without a right index, and after an unclean stop the unflushed ones.
+
+    Returns the producer state at the log end if the last segment was recovered.
+    """
     files, directory = loading.files, loading.directory
     present = set(names)
     for name in names:
@@ -214,7 +233,9 @@ def _open_segments(
             try:
                 segment.load_indexes(sealed=place + 1 < len(bases))
                 segment.restore_bookkeeping()
-            except (FileNotFoundError, ValueError):
+                if place + 1 == len(bases):
+                    segment.next_offset()
+            except (FileNotFoundError, ValueError, CorruptSegment):
                 needs_recovery = True
         segments.add(segment)
         if not needs_recovery:
@@ -230,6 +251,7 @@ def _open_segments(
                 _remove_files(loading, bases[place + 1 :], snapshots)
                 break
             segment.seal()
+    return state
 
 
 def _state_up_to(

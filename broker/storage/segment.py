@@ -130,13 +130,10 @@ class Segment:
     # --- loading --------------------------------------------------------------------------------
 
     def load_indexes(self, *, sealed: bool) -> None:
-        """Take up the indexes' files. Raises FileNotFoundError without an offset index and ValueError for
+        """Take up the indexes' files. Raises FileNotFoundError without one of the first two and ValueError for
         one that cannot be of this segment: both mean that the segment must be recovered."""
         self.offset_index.load(sealed=sealed)
-        try:
-            self.time_index.load(sealed=sealed)
-        except FileNotFoundError:
-            self.time_index.keep(0)
+        self.time_index.load(sealed=sealed)
         self.sealed = sealed
         last_offset, position = self.offset_index.last()
         if last_offset < self.base_offset or position < 0 or position >= max(self.size_bytes, 1):
@@ -144,7 +141,10 @@ class Segment:
         if self.time_index.last()[1] < self.base_offset:
             raise ValueError(f"{self.time_index.path} ends before its segment")
         _ = self.transaction_index.entries
-        self.max_timestamp_so_far, self.offset_of_max_timestamp = self.time_index.last()
+        # A clean close ends the time index with the greatest timestamp, so an empty one tells nothing.
+        self.max_timestamp_so_far, self.offset_of_max_timestamp = (
+            self.time_index.last() if self.time_index.count else self.largest_timestamp()
+        )
         self._forget_recent()
 
     def _forget_recent(self) -> None:
@@ -262,16 +262,40 @@ class Segment:
         timestamp = _LEGACY_TIMESTAMP.unpack_from(chunk, 18)[0] if magic == 1 else NO_TIMESTAMP
         return BatchPosition(position, length + _OVERHEAD, offset, offset, timestamp, magic)
 
-    def find(self, offset: int, from_position: int = 0) -> BatchPosition | None:
+    def find(self, offset: int) -> BatchPosition | None:
         """The first batch whose last offset is at least ``offset``, None beyond the end."""
         if offset > self._recent_floor:
             place = bisect_left(self._recent_last_offsets, offset)
             return self._recent[place] if place < len(self._recent) else None
-        _, position = self.offset_index.lookup(offset)
-        for batch in self.walk(max(position, from_position)):
+        for batch in self._walk_from_index(offset):
             if batch.last_offset >= offset:
                 return batch
         return None
+
+    def _walk_from_index(self, offset: int) -> Iterator[BatchPosition]:
+        """The batches from the index entry at or below ``offset`` on.
+
+        An entry that does not lead to its batch is a lie (indexes carry no checksum): both are made anew.
+        """
+        indexed_offset, position = self.offset_index.lookup(offset)
+        if position > 0:
+            try:
+                first = next(self.walk(position), None)
+            except CorruptSegment:
+                first = None
+            if first is None or first.last_offset != indexed_offset:
+                self.rebuild_indexes()
+                position = self.offset_index.lookup(offset)[1]
+        return self.walk(position)
+
+    def rebuild_indexes(self) -> None:
+        """Make the offset and time index anew from the batches' headers. Raises OSError, CorruptSegment."""
+        sealed = self.sealed
+        self._reset_position_indexes()
+        for batch in self.walk(0):
+            self.note_batch(batch)
+        if sealed:
+            self.seal()
 
     def position_of(self, offset: int) -> int:
         """Where the first batch that reaches ``offset`` starts; the segment's size beyond the end."""
@@ -285,23 +309,21 @@ class Segment:
         if self._recent_last_offsets:
             return self._recent_last_offsets[-1] + 1
         end = self.base_offset
-        for batch in self.walk(self.offset_index.last()[1]):
+        for batch in self._walk_from_index(self.offset_index.last()[0]):
             end = batch.last_offset + 1
         return end
 
     def batches_for_timestamp(self, timestamp_ms: int, from_offset: int) -> Iterator[BatchPosition]:
         """Batches from ``from_offset`` on, in order, that may hold a record of ``timestamp_ms`` or later."""
         _, indexed_offset = self.time_index.lookup(timestamp_ms)
-        _, position = self.offset_index.lookup(max(indexed_offset, from_offset))
-        for batch in self.walk(position):
+        for batch in self._walk_from_index(max(indexed_offset, from_offset)):
             if batch.max_timestamp >= timestamp_ms and batch.last_offset >= from_offset:
                 yield batch
 
     def largest_timestamp(self) -> tuple[int, int]:
         """(timestamp, last offset of its batch), by the index and a walk over what it does not cover."""
         timestamp, offset = self.time_index.last()
-        _, position = self.offset_index.lookup(offset)
-        for batch in self.walk(position):
+        for batch in self._walk_from_index(offset):
             if batch.max_timestamp > timestamp:
                 timestamp, offset = batch.max_timestamp, batch.last_offset
         return timestamp, offset
@@ -310,9 +332,12 @@ class Segment:
 
     def reset_indexes(self) -> None:
         """Start the indexes anew, whatever their files hold; the segment is about to be scanned."""
+        self._reset_position_indexes()
+        self.transaction_index.reset()
+
+    def _reset_position_indexes(self) -> None:
         for index in (self.offset_index, self.time_index):
             index.reset()
-        self.transaction_index.reset()
         self.sealed = False
         self.max_timestamp_so_far = NO_TIMESTAMP
         self.offset_of_max_timestamp = self.base_offset
