@@ -8,11 +8,13 @@ KafkaConfig, DynamicBrokerConfig.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.config_log import LogConfig
+from broker.config_served import check_served
 from broker.config_sources import (
     ConfigError,
     environment_settings,
@@ -30,6 +32,8 @@ from coordinator.settings.node import NODE
 from coordinator.settings.values import InvalidSetting, Value
 
 __all__ = ["BrokerConfig", "ConfigError", "ListenerAddress", "effective_log_config", "load_config"]
+
+logger = logging.getLogger(__name__)
 
 MEMORY_DIRECTORY = "/memory"
 """Where logs lie by name when they lie in memory."""
@@ -81,7 +85,7 @@ class BrokerConfig:
             broker_checks.check_broker(self._values)
             self.listeners: tuple[ListenerAddress, ...] = listeners.listeners(self._values)
             self.voters: tuple[Voter, ...] = listeners.voters(self._values)
-            self._refuse_unservable()
+            check_served(self._values, self.listeners, self.voters)
         except InvalidSetting as error:
             raise ConfigError(str(error)) from error
         self.node_id: int = self["node.id"]
@@ -152,7 +156,8 @@ class BrokerConfig:
         """
         layers = self._values.layers
         usable, problems = usable_dynamic(layers.static, layers.defaults, cluster_default, own)
-        self.warnings += problems
+        for problem in problems:
+            logger.warning("%s", problem)
         before, self._values = self._values, BrokerValues(usable)
         names = {*before.layers.effective(), *usable.effective()}
         changed = frozenset(name for name in names if before.text(name) != self._values.text(name))
@@ -165,35 +170,6 @@ class BrokerConfig:
     def subscribe(self, names: Iterable[str] | None, subscriber: Subscriber) -> None:
         """Call `subscriber(config)` after a dynamic change of one of the names (None: of any)."""
         self._subscribers.append((None if names is None else frozenset(names), subscriber))
-
-    # --- what this node cannot do --------------------------------------------------------------
-
-    def _refuse_unservable(self) -> None:
-        """Settings that name Java classes: a policy or a plugin that is asked for and absent must not go unnoticed."""
-        for name in _PLUGINS:
-            value = self._values.value(name)
-            setting = KAFKA[name]
-            if self.is_set(name) and value and self._values.text(name) != setting.default:
-                raise InvalidSetting(
-                    f"Invalid value {value} for configuration {name}: Class {value} could not be found: "
-                    "this node runs no Java plugins; leave the setting out."
-                )
-
-
-_PLUGINS = (
-    "alter.config.policy.class.name",
-    "client.quota.callback.class",
-    "create.topic.policy.class.name",
-    "group.share.dlq.manager.class.name",
-    "group.share.persister.class.name",
-    "group.streams.topology.description.plugin.class",
-    "principal.builder.class",
-    "sasl.client.callback.handler.class",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.server.callback.handler.class",
-    "ssl.engine.factory.class",
-)
 
 
 def _static_layers(static: dict[str, str]) -> BrokerLayers:

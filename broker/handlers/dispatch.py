@@ -50,6 +50,12 @@ class ApiRow:
     advertised_min: int | None = None
 
 
+ALTERS_CONFIGS = (
+    (Operation.ALTER_CONFIGS, ResourceType.TOPIC),
+    (Operation.ALTER_CONFIGS, ResourceType.GROUP),
+    (Operation.ALTER_CONFIGS, ResourceType.CLUSTER),
+)
+
 # Sorted by key. Add a row when the handler is whole, never before.
 API_ROWS: tuple[ApiRow, ...] = (
     ApiRow(
@@ -113,11 +119,22 @@ API_ROWS: tuple[ApiRow, ...] = (
     ApiRow(ApiKey.DESCRIBE_ACLS, "describe_acls", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.CREATE_ACLS, "create_acls", ((Operation.ALTER, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DELETE_ACLS, "delete_acls", ((Operation.ALTER, ResourceType.CLUSTER),)),
+    ApiRow(
+        ApiKey.DESCRIBE_CONFIGS,
+        "describe_configs",
+        (
+            (Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC),
+            (Operation.DESCRIBE_CONFIGS, ResourceType.GROUP),
+            (Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),
+        ),
+    ),
+    ApiRow(ApiKey.ALTER_CONFIGS, "alter_configs", ALTERS_CONFIGS),
     ApiRow(ApiKey.DESCRIBE_LOG_DIRS, "describe_log_dirs", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.SASL_AUTHENTICATE, "sasl_authenticate"),
     ApiRow(ApiKey.CREATE_PARTITIONS, "create_partitions", ((Operation.ALTER, ResourceType.TOPIC),)),
     ApiRow(ApiKey.DELETE_GROUPS, "delete_groups", ((Operation.DELETE, ResourceType.GROUP),)),
     ApiRow(ApiKey.ELECT_LEADERS, "elect_leaders", ((Operation.ALTER, ResourceType.CLUSTER),)),
+    ApiRow(ApiKey.INCREMENTAL_ALTER_CONFIGS, "incremental_alter_configs", ALTERS_CONFIGS),
     ApiRow(
         ApiKey.OFFSET_DELETE,
         "offset_delete",
@@ -126,6 +143,11 @@ API_ROWS: tuple[ApiRow, ...] = (
     ApiRow(ApiKey.DESCRIBE_QUORUM, "describe_quorum", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_CLUSTER, "describe_cluster", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_PRODUCERS, "describe_producers", ((Operation.READ, ResourceType.TOPIC),)),
+    ApiRow(
+        ApiKey.LIST_CONFIG_RESOURCES,
+        "list_config_resources",
+        ((Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),),
+    ),
     ApiRow(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "describe_topic_partitions", ((Operation.DESCRIBE, ResourceType.TOPIC),)),
 )
 

@@ -14,7 +14,7 @@ from coordinator.controller.topic_names import name_problem
 from coordinator.controller.view import ControllerView, Outcome
 from coordinator.machine import Event, MetadataRecord
 from coordinator.metadata.features import ELR_VERSION
-from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC
+from coordinator.settings import resources
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -29,9 +29,6 @@ from wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from wire.messages.records.cluster_metadata import ClearElrRecord, ConfigRecord
-
-RESOURCE_CLIENT_METRICS = 16
-RESOURCE_GROUP = 32
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
@@ -109,9 +106,9 @@ def _new_value(kind: int, config: Any, current: str | None, view: ControllerView
             f"Unknown operation {operation} for configuration {name}: 0 SET, 1 DELETE, 2 APPEND, 3 SUBTRACT are known.",
         )
     rules = view.settings.topic_settings
-    if kind == RESOURCE_TOPIC and rules.is_list_of_topic(name):
+    if kind == resources.TOPIC and rules.is_list_of_topic(name):
         start = rules.topic_list_start
-    elif kind == RESOURCE_BROKER and rules.is_list_of_broker(name):
+    elif kind == resources.BROKER and rules.is_list_of_broker(name):
         start = rules.broker_list_start
     else:
         raise KafkaError(
@@ -155,7 +152,7 @@ def _checked(
         MetadataRecord(ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value))
         for key, value in changes.items()
         # A broker's setting is written even if unchanged: it lets the broker load a key store anew (KAFKA-14136).
-        if before.get(key) != value or (kind == RESOURCE_BROKER and key in given)
+        if before.get(key) != value or (kind == resources.BROKER and key in given)
     ]
 
 
@@ -164,7 +161,7 @@ def check_resource(
 ) -> None:
     """Raise KafkaError unless the resource exists and may have the settings `after`: the settings first."""
     rules = view.settings.topic_settings
-    if kind == RESOURCE_TOPIC:
+    if kind == resources.TOPIC:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         problem = name_problem(name)
@@ -173,11 +170,11 @@ def check_resource(
         rules.check(after, before)
         if view.image.topics.by_name(name) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-    elif kind == RESOURCE_BROKER:
+    elif kind == resources.BROKER:
         _check_broker(name, view)
-    elif kind == RESOURCE_CLIENT_METRICS:
+    elif kind == resources.CLIENT_METRICS:
         rules.check_client_metrics(name, after)
-    elif kind == RESOURCE_GROUP:
+    elif kind == resources.GROUP:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         rules.check_group(after)
@@ -210,7 +207,7 @@ def _has_elr(view: ControllerView) -> bool:
 
 def _check_min_insync_replicas(kind: int, name: str, key: str, value: str | None, view: ControllerView) -> None:
     """With ELR the controller decides by the cluster-wide value: it must be there, and no broker's own (I34)."""
-    if kind != RESOURCE_BROKER or key != MIN_INSYNC_REPLICAS or not _has_elr(view):
+    if kind != resources.BROKER or key != MIN_INSYNC_REPLICAS or not _has_elr(view):
         return
     if name and value is not None:
         raise KafkaError(
@@ -232,14 +229,14 @@ def _with_elr(records: list[MetadataRecord], view: ControllerView) -> list[Metad
     cleared = []
     for record in records:
         message = record.message
-        if message.name == MIN_INSYNC_REPLICAS and message.resource_type in (RESOURCE_TOPIC, RESOURCE_BROKER):
-            topic = message.resource_name if message.resource_type == RESOURCE_TOPIC else ""
+        if message.name == MIN_INSYNC_REPLICAS and message.resource_type in (resources.TOPIC, resources.BROKER):
+            topic = message.resource_name if message.resource_type == resources.TOPIC else ""
             cleared.append(MetadataRecord(ClearElrRecord(topic_name=topic)))
     return records + cleared
 
 
 def _events(kind: int, name: str, records: list[MetadataRecord]) -> list[Event]:
-    what = {RESOURCE_TOPIC: "topic", RESOURCE_BROKER: "broker", RESOURCE_GROUP: "group"}.get(kind, "client metrics")
+    what = resources.NAMES[kind]
     changed = [
         f"{record.message.name} is removed" if record.message.value is None else f"{record.message.name} is set"
         for record in records

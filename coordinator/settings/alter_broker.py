@@ -21,8 +21,13 @@ _THREADS = (
     "num.replica.fetchers",
     "num.recovery.threads.per.data.dir",
     "background.threads",
+    "log.cleaner.threads",
 )
 """Numbers of threads may at most double, and at most halve, in one step."""
+
+
+_BOUND_AT_START = ("listeners", "listener.security.protocol.map")
+"""Kafka rebinds its sockets when these change; here they are bound once."""
 
 
 def check_broker_change(current: BrokerValues, proposed: Mapping[str, str], *, per_broker: bool) -> None:
@@ -37,6 +42,12 @@ def check_broker_change(current: BrokerValues, proposed: Mapping[str, str], *, p
     layers = layers._replace(dynamic=proposed) if per_broker else layers._replace(dynamic_default=proposed)
     after = BrokerValues(layers)
     check_broker(after)
+    for name in _BOUND_AT_START:
+        if name in proposed and after.value(name) != current.value(name):
+            raise InvalidSetting(
+                f"{name} cannot change from {current.text(name)} to {proposed[name]} while the node runs: "
+                "set it in the settings file and start the node again."
+            )
     for name in _THREADS:
         if name in proposed:
             _check_thread_count(name, int(str(current.value(name))), int(str(after.value(name))))

@@ -24,6 +24,7 @@ _SYNONYMS = (
 )
 _SYNONYMS_OF = {name: names for names in _SYNONYMS for name in names}
 
+
 def base_name(name: str) -> str:
     """`listener.name.<listener>.<setting>` as `<setting>`; SASL ones may carry a mechanism before it."""
     match = _LISTENER_PREFIX.fullmatch(name)

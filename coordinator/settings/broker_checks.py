@@ -7,7 +7,6 @@ GroupCoordinatorConfig.validate, ShareGroupConfig.validate, DynamicLogConfig, Lo
 from __future__ import annotations
 
 from coordinator.settings import listeners
-from coordinator.settings.definition import Update
 from coordinator.settings.layers import BrokerValues, find_setting
 from coordinator.settings.values import InvalidSetting
 
@@ -29,9 +28,10 @@ _AT_MOST = (
 
 _LIMITED = ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
 _MEBIBYTE = 1024 * 1024
+JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 
 
-def check_broker(values: BrokerValues, *, single_voter_default: bool = True) -> None:
+def check_broker(values: BrokerValues) -> None:
     """Raise InvalidSetting unless the settings hold, each alone and all together."""
     check_each(values)
     check_log(values)
@@ -44,6 +44,7 @@ def check_broker(values: BrokerValues, *, single_voter_default: bool = True) -> 
             "it is allowed only where max.connections.per.ip.overrides lets some in."
         )
     parse_connection_overrides(values.text("max.connections.per.ip.overrides") or "")
+    check_reporters(values)
     check_roles(values)
 
 
@@ -100,6 +101,19 @@ def _check_local(values: BrokerValues, name: str, whole: int, of: str) -> None:
         raise InvalidSetting(
             f"Invalid value {local} for configuration {name}: Value must not be more than {of} property value: {whole}"
         )
+
+
+def check_reporters(values: BrokerValues) -> None:
+    """Reporters of metrics are Java classes; Kafka's own for JMX is what a node without them has."""
+    for name in ("metric.reporters", "kafka.metrics.reporters"):
+        reporters = values.value(name)
+        assert isinstance(reporters, tuple)
+        for reporter in reporters:
+            if reporter != JMX_REPORTER:
+                raise InvalidSetting(
+                    f"Invalid value {reporter} for configuration {name}: Class {reporter} could not be found: "
+                    "no Java classes run here."
+                )
 
 
 def check_groups(values: BrokerValues) -> None:
@@ -178,9 +192,3 @@ def integer_of(value: object) -> int:
     """A value that is known to be a number."""
     assert isinstance(value, int)
     return value
-
-
-def update_of(name: str) -> Update | None:
-    """When a broker setting may change, by its base name for a listener's; None for unknown names."""
-    setting = find_setting(name)
-    return None if setting is None else setting.update

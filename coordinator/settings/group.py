@@ -87,9 +87,7 @@ def check_group_configs(overrides: Mapping[str, str], broker: Callable[[str], Va
     for kind in _HEARTBEATS:
         heartbeat, session = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
         if _integer(value(heartbeat)) >= _integer(value(session)):
-            raise InvalidSetting(
-                f"{session}={value(session)} must be greater than {heartbeat}={value(heartbeat)}."
-            )
+            raise InvalidSetting(f"{session}={value(session)} must be greater than {heartbeat}={value(heartbeat)}.")
     _check_most(own, "streams.num.standby.replicas", "group.streams.max.standby.replicas", broker)
     _check_most(own, "streams.num.warmup.replicas", "group.streams.max.warmup.replicas", broker)
     _check_names(own, broker)

@@ -132,7 +132,8 @@ def inter_broker_listener_name(values: BrokerValues, found: Sequence[ListenerAdd
     names = [listener.name for listener in found if not listener.is_controller]
     if wanted not in names:
         raise InvalidSetting(
-            f"inter.broker.listener.name={wanted} is not a listener of this broker: set it to one of {', '.join(names)}."
+            f"inter.broker.listener.name={wanted} is not a listener of this broker: "
+            f"set it to one of {', '.join(names)}."
         )
     return wanted
 

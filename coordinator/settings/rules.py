@@ -37,6 +37,9 @@ def parse(setting: Setting, text: str | None) -> Value:
 def check(setting: Setting, value: Value) -> None:
     """Raise InvalidSetting unless the value keeps the setting's rule."""
     rule = setting.rule
+    if setting.type is SettingType.CLASS and value and value != setting.default:
+        # The JVM would look for it; here there is none to find it.
+        raise invalid(setting, value, f"Class {value} could not be found: no Java classes run here.")
     if rule == "any" or value is None:
         return
     if isinstance(value, tuple):

@@ -86,9 +86,7 @@ def _integer(value: Value) -> int:
     return value
 
 
-def _check_remote_storage(
-    values: Mapping[str, Value], before: Mapping[str, str] | None, system_enable: bool
-) -> None:
+def _check_remote_storage(values: Mapping[str, Value], before: Mapping[str, str] | None, system_enable: bool) -> None:
     was_enabled = before is not None and before.get("remote.storage.enable", "false").strip().lower() == "true"
     enabled = values["remote.storage.enable"] is True
     if enabled:
@@ -119,6 +117,10 @@ def _check_local_retention(values: Mapping[str, Value], name: str) -> None:
     if local == -2 or whole == -1:
         return
     if local == -1:
-        raise InvalidSetting(f"Invalid value -1 for configuration local.{name}: Value must not be -1 as {name} is {whole}.")
+        raise InvalidSetting(
+            f"Invalid value -1 for configuration local.{name}: Value must not be -1 as {name} is {whole}."
+        )
     if local > whole:
-        raise InvalidSetting(f"Invalid value {local} for configuration local.{name}: Value must not be more than {name}={whole}.")
+        raise InvalidSetting(
+            f"Invalid value {local} for configuration local.{name}: Value must not be more than {name}={whole}."
+        )
