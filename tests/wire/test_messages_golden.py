@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import importlib
-import json
 import pkgutil
-from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from message_vectors import golden_messages
 
 import wire.messages
 from wire.message import Message, Struct
 from wire.primitives import uuid_text
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "messages" / "messages.jsonl.gz"
 RECORDS = b"bytes in the place of records"
-
-
-def _vectors() -> dict[str, list[dict[str, Any]]]:
-    vectors = defaultdict(list)
-    for vector in map(json.loads, gzip.decompress(GOLDEN.read_bytes()).splitlines()):
-        vectors[vector["message"]].append(vector)
-    return vectors
 
 
 def _message_classes() -> Iterator[type[Message]]:
@@ -36,7 +25,7 @@ def _message_classes() -> Iterator[type[Message]]:
                 yield item
 
 
-VECTORS = _vectors()
+VECTORS = golden_messages()
 CLASSES = {message.__name__: message for message in _message_classes()}
 
 
