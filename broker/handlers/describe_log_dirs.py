@@ -16,7 +16,6 @@ Left out: replicas moving between directories (is_future_key is always false). Q
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from broker.security.authorizer import Operation
@@ -49,15 +48,20 @@ async def handle(request: DescribeLogDirsRequest, context: RequestContext) -> De
         if directory in by_directory and (wanted is None or topic_partition in wanted):
             by_directory[directory].append(log)
     results = [_describe(directory, logs, context) for directory, logs in by_directory.items()]
-    results += [
-        DescribeLogDirsResult(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=directory, topics=[])
-        for directory in log_manager.failed_directories
-    ]
+    results += [_failed(directory) for directory in log_manager.failed_directories]
     return DescribeLogDirsResponse(results=results)
+
+
+def _failed(directory: str) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=directory, topics=[])
 
 
 def _describe(directory: str, logs: list[Log], context: RequestContext) -> DescribeLogDirsResult:
     log_manager = context.node.log_manager
+    try:
+        total_bytes, usable_bytes = log_manager.space(directory)
+    except OSError:
+        return _failed(directory)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for log in logs:
         lag = max(log.high_watermark - log.log_end_offset, 0)
@@ -69,7 +73,6 @@ def _describe(directory: str, logs: list[Log], context: RequestContext) -> Descr
                 is_future_key=False,
             )
         )
-    total_bytes, usable_bytes = _volume_bytes(directory)
     broker = context.node.metadata.image.brokers.get(context.node.broker_id)
     cordoned = () if broker is None else broker.cordoned_log_dirs or ()
     return DescribeLogDirsResult(
@@ -80,12 +83,3 @@ def _describe(directory: str, logs: list[Log], context: RequestContext) -> Descr
         usable_bytes=usable_bytes,
         is_cordoned=log_manager.directory_ids[directory] in cordoned,
     )
-
-
-def _volume_bytes(directory: str) -> tuple[int, int]:
-    """Size and free bytes of the volume under a directory; -1 for a directory in memory."""
-    try:
-        usage = shutil.disk_usage(directory)
-    except OSError:
-        return -1, -1
-    return usage.total, usage.free

@@ -184,8 +184,8 @@ def _answer(partition: int, result: ReadResult, context: RequestContext) -> Part
     )
     if result.aborted is not None:
         answer.aborted_transactions = [
-            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
-            for producer_id, first_offset in result.aborted
+            AbortedTransaction(producer_id=entry.producer_id, first_offset=entry.first_offset)
+            for entry in result.aborted
         ]
     if result.diverging is not None:
         answer.diverging_epoch = EpochEndOffset(

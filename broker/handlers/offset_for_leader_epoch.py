@@ -4,7 +4,8 @@ Versions 2-4.
 
 Behaviour: consumers find with it whether the log was truncated under them (KIP-320), followers where to truncate. The
 answer is the largest known epoch not above the one asked for, with the offset where the next epoch starts; for the
-newest epoch that is the log end. An epoch above all known, or -1, is (-1, -1) without an error. Only the leader answers.
+newest epoch that is the log end. An epoch above all known, or -1, is (-1, -1) without an error. Only the leader
+answers.
 
 v2  current_leader_epoch, fencing (KIP-320)
 v3  replica_id

@@ -22,7 +22,7 @@ answered NOT_ENOUGH_REPLICAS, as by a broker that does not reach the coordinator
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from broker.network.peer import CloseConnection
 from broker.replication.current_leader import current_leader
@@ -143,7 +143,13 @@ def _sort_out(produce: _Produce) -> None:
                 key = TopicPartition(image.name, partition.index)
                 # A zero id: requests by name are for whichever topic has it now (B16).
                 topic_id = image.topic_id if version >= TOPIC_IDS_FROM_VERSION else bytes(16)
-                _accept(produce, TopicPartition(image.name, partition.index), topic_id, partition.records)
+                # Decoded record fields are bytes; buffer lists occur only where a message is written.
+                _accept(
+                    produce,
+                    TopicPartition(image.name, partition.index),
+                    topic_id,
+                    cast("bytes | None", partition.records),
+                )
             keys[partition.index] = key
 
 

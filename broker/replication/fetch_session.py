@@ -306,7 +306,7 @@ class FetchSessionCache:
         name_of: NameOfTopicId,
         now_ms: int,
     ) -> FetchContext:
-        """The context of a request (E.1); `name_of` resolves topic ids. An incremental one advances the epoch at once."""
+        """The context of a request (E.1); `name_of` resolves topic ids. An incremental request advances the epoch."""
         uses_topic_ids = version >= TOPIC_IDS_FROM_VERSION
         if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(session_id, None)

@@ -53,9 +53,7 @@ def next_high_watermark(
     return max(current, committed)
 
 
-def low_watermark(
-    leader_log_start_offset: int, followers: Mapping[int, ReplicaState], alive: Collection[int]
-) -> int:
+def low_watermark(leader_log_start_offset: int, followers: Mapping[int, ReplicaState], alive: Collection[int]) -> int:
     """The smallest log start over the leader and the followers that are alive: what DeleteRecords answers (F11)."""
     return min(
         [leader_log_start_offset]

@@ -121,7 +121,8 @@ class IsrChanges:
                     partition_index=partition.topic_partition.partition,
                     leader_epoch=partition.leader_epoch,
                     new_isr_with_epochs=[
-                        BrokerState(broker_id=broker_id, broker_epoch=epochs.get(broker_id, -1)) for broker_id in sorted(isr)
+                        BrokerState(broker_id=broker_id, broker_epoch=epochs.get(broker_id, -1))
+                        for broker_id in sorted(isr)
                     ],
                     partition_epoch=partition.partition_epoch,
                 )

@@ -84,6 +84,6 @@ def find_offset(
 def _not_available(partition: Partition) -> KafkaError:
     return KafkaError(
         ErrorCode.OFFSET_NOT_AVAILABLE,
-        f"the high watermark of {partition.topic_partition} ({partition.log.high_watermark}) is still below the start of"
-        f" leader epoch {partition.leader_epoch} ({partition.leader_epoch_start_offset})",
+        f"the high watermark of {partition.topic_partition} ({partition.log.high_watermark}) is still below the start"
+        f" of leader epoch {partition.leader_epoch} ({partition.leader_epoch_start_offset})",
     )

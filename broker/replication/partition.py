@@ -49,7 +49,7 @@ class EpochEnd(NamedTuple):
 
 
 class PartitionRead(NamedTuple):
-    """What a reader got: bytes from the batch holding its offset on (None: nothing), and the partition's offsets then."""
+    """What a reader got: bytes from the batch holding its offset on (None: nothing), and the offsets then."""
 
     read: LogRead | None
     high_watermark: int
@@ -223,7 +223,13 @@ class Partition:
         return info
 
     def append_as_follower(
-        self, batches: bytes, *, leader_epoch: int, leader_high_watermark: int, leader_log_start_offset: int, now_ms: int
+        self,
+        batches: bytes,
+        *,
+        leader_epoch: int,
+        leader_high_watermark: int,
+        leader_log_start_offset: int,
+        now_ms: int,
     ) -> None:
         """Append what was fetched from the leader, and follow its high watermark and log start (K3, F12)."""
         log = self.log
@@ -235,7 +241,7 @@ class Partition:
         self.fetch_waits.changed(self)
 
     def advance_high_watermark(self, now_ms: int) -> bool:
-        """Move the high watermark as far as the in-sync replicas allow (K7), waking who waits for it; True if it moved."""
+        """Move the high watermark as far as the in-sync replicas allow (K7) and wake who waits; True if it moved."""
         log = self.log
         followers = self.followers
         if not followers:
@@ -275,7 +281,7 @@ class Partition:
         return self.log.last_stable_offset if isolation == FetchIsolation.TXN_COMMITTED else self.log.log_end_offset
 
     def readable_bytes(self, from_offset: int, to_offset: int) -> int | None:
-        """Bytes between two offsets; None where the second is in a newer segment than the first (E17), or the log failed."""
+        """Bytes between two offsets; None where the second is in a newer segment (E17), or the log failed."""
         log = self.log
         if log.segments.floor_place(from_offset) != log.segments.floor_place(to_offset):
             return None
@@ -381,7 +387,9 @@ class Partition:
         of this broker's metadata, so UNKNOWN_LEADER_EPOCH asks it to try again."""
         if replica_id not in self.followers:
             raise KafkaError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER if current_leader_epoch == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH,
+                ErrorCode.NOT_LEADER_OR_FOLLOWER
+                if current_leader_epoch == NO_EPOCH
+                else ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"broker {replica_id} is not a replica of {self.topic_partition}, which has {list(self.replicas)}",
             )
 
@@ -396,7 +404,7 @@ class Partition:
         if broker_epoch != -1 and registered is not None and broker_epoch < registered:
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                f"the fetch of broker {replica_id} carries broker epoch {broker_epoch}, it is registered with {registered}",
+                f"the fetch of broker {replica_id} carries broker epoch {broker_epoch}, its registered one is {registered}",
             )
         before = self.followers[replica_id]
         self.followers[replica_id] = before.fetched(

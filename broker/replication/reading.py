@@ -117,7 +117,8 @@ def _find(replicas: ReplicaManager, target: ReadTarget) -> Partition:
     partition = replicas.partition(target.topic_partition)
     if target.topic_id != ZERO_UUID and target.topic_id != partition.topic_id:
         raise KafkaError(
-            ErrorCode.INCONSISTENT_TOPIC_ID, f"topic '{target.topic_partition.topic}' has another id than the request names"
+            ErrorCode.INCONSISTENT_TOPIC_ID,
+            f"topic '{target.topic_partition.topic}' has another id than the request names",
         )
     return partition
 

@@ -160,7 +160,8 @@ class ReplicaManager:
         try:
             if not may_write_internal and is_internal(topic_partition.topic):
                 raise KafkaError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"clients may not write to internal topic '{topic_partition.topic}'"
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"clients may not write to internal topic '{topic_partition.topic}'",
                 )
             partition = self.partition(topic_partition)
             if topic_id != ZERO_UUID and topic_id != partition.topic_id:

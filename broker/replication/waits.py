@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from wire.errors import ErrorCode
 
@@ -115,7 +115,7 @@ class FetchWait:
             self._future.set_result(None)
 
     async def wait(self, max_wait_ms: int) -> bool:
-        """Wait until woken (True) or until `max_wait_ms` have passed (False); in both cases the partitions forget it."""
+        """Wait until woken (True) or until `max_wait_ms` have passed (False); then the partitions forget it."""
         try:
             return await self._clock.wait_for(self._future, max_wait_ms)
         finally:
@@ -162,7 +162,7 @@ class OffsetWaits:
     __slots__ = ("_expectations",)
 
     def __init__(self) -> None:
-        self._expectations: dict[_Expectation[Hashable], None] = {}
+        self._expectations: dict[_Expectation[Any], None] = {}
 
     def __len__(self) -> int:
         return len(self._expectations)
@@ -177,7 +177,13 @@ class OffsetWaits:
         for expectation in tuple(self._expectations):
             self._settle(expectation, outcome)
 
-    def _settle(self, expectation: _Expectation[Hashable], outcome: ErrorCode) -> None:
+    def _add(self, expectation: _Expectation[Any]) -> None:
+        self._expectations[expectation] = None
+
+    def _forget(self, expectation: _Expectation[Any]) -> None:
+        self._expectations.pop(expectation, None)
+
+    def _settle(self, expectation: _Expectation[Any], outcome: ErrorCode) -> None:
         del self._expectations[expectation]
         expectation.request._settled(expectation.key, outcome)
 
@@ -201,7 +207,7 @@ class OffsetWait(Generic[KeyT]):
     def expect(self, waits: OffsetWaits, offset: int, key: KeyT) -> None:
         """Also wait until `waits` reports `offset`."""
         expectation: _Expectation[KeyT] = _Expectation(self, waits, offset, key)
-        waits._expectations[expectation] = None  # type: ignore[index]
+        waits._add(expectation)
         self._expectations.append(expectation)
         self._pending += 1
 
@@ -220,7 +226,7 @@ class OffsetWait(Generic[KeyT]):
                 await self._clock.wait_for(self._future, timeout_ms)
         finally:
             for expectation in self._expectations:
-                expectation.waits._expectations.pop(expectation, None)  # type: ignore[call-overload]
+                expectation.waits._forget(expectation)
             self._expectations.clear()
 
     def _settled(self, key: KeyT, outcome: ErrorCode) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from records_node import NOW_MS, RecordsNode  # noqa: E402
+from records_node import NOW_MS, RecordsNode
 
 
 @pytest.fixture

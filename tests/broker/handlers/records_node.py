@@ -1,8 +1,8 @@
 """A node in process with the record APIs: real logs in memory, metadata from records, requests through dispatch.
 
-    node = RecordsNode()
-    node.create_topic("t", partitions=2)
-    response = await node.call(ProduceRequest(...), version=9)
+node = RecordsNode()
+node.create_topic("t", partitions=2)
+response = await node.call(ProduceRequest(...), version=9)
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def log_config(_topic: str, overrides: Mapping[str, str]) -> LogConfig:
         "compression.type": str,
         "message.timestamp.type": str,
     }
-    return LogConfig(
-        **{name.replace(".", "_"): readers.get(name, int)(value) for name, value in overrides.items()}
-    )
+    return LogConfig(**{name.replace(".", "_"): readers.get(name, int)(value) for name, value in overrides.items()})
 
 
 class DenyingAuthorizer(AllowAllAuthorizer):
@@ -227,7 +225,9 @@ class RecordsNode:
         response = await self.call(produce_request({(topic, partition): batch}, acks=acks), version)
         return response.responses[0].partition_responses[0]
 
-    async def fetch(self, offset: int, topic: str = "t", partition: int = 0, *, version: int = 11, **options: Any) -> Any:
+    async def fetch(
+        self, offset: int, topic: str = "t", partition: int = 0, *, version: int = 11, **options: Any
+    ) -> Any:
         """Fetch one partition without waiting; returns its answer."""
         options.setdefault("max_wait_ms", 0)
         request = fetch_request({(topic, partition): offset}, version=version, **options)
@@ -301,7 +301,9 @@ def fetch_request(
         )
     return FetchRequest(
         replica_id=replica[0] if version < 15 else -1,
-        replica_state=ReplicaState(replica_id=replica[0], replica_epoch=replica[1]) if version >= 15 else ReplicaState(),
+        replica_state=ReplicaState(replica_id=replica[0], replica_epoch=replica[1])
+        if version >= 15
+        else ReplicaState(),
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,

@@ -44,7 +44,7 @@ async def test_s07_step_by_step(node: RecordsNode, version: int) -> None:
     assert await delete(node, 11, version=version) == (E.OFFSET_OUT_OF_RANGE, -1)
     assert await delete(node, -2, version=version) == (E.OFFSET_OUT_OF_RANGE, -1)
     assert await delete(node, 0, "__consumer_offsets", version=version) == (E.INVALID_TOPIC_EXCEPTION, -1)
-    assert await delete(node, 99, "compacted", version=version) == (E.POLICY_VIOLATION, -1), "before the offset is looked at"
+    assert await delete(node, 99, "compacted", version=version) == (E.POLICY_VIOLATION, -1), "before the offset"
     assert await delete(node, 4, "both", version=version) == (0, 4)
     assert await delete(node, 0, "gone", version=version) == (E.UNKNOWN_TOPIC_OR_PARTITION, -1)
     assert await delete(node, -1, version=version) == (0, 10), "-1 is the high watermark"

@@ -11,6 +11,7 @@ from records_node import NOW_MS, RecordsNode, batch_of, fetch_request, fetched, 
 from broker.security.authorizer import Operation, ResourceType
 from wire.errors import ErrorCode as E
 from wire.primitives import TopicPartition
+from wire.records import end_transaction_marker
 
 ALL_VERSIONS = range(4, 19)
 
@@ -147,7 +148,7 @@ async def test_f05_an_incremental_fetch_without_news_waits(node: RecordsNode, mi
     node.clock.move(1_000)
     response = await waiting
     assert (response.error_code, response.session_id) == (0, session)
-    assert len(fetched(response.responses[0].partitions[0].records)) == 1, "at its deadline it answers with what there is"
+    assert len(fetched(response.responses[0].partitions[0].records)) == 1, "what there is at its deadline"
     idle = await begin(node, fetch_request({("t", 0): 1}, session=(session, 2), max_wait_ms=1_000))
     node.clock.move(1_000)
     assert (await idle).responses == [], "nothing changed, so nothing is named"
@@ -156,7 +157,8 @@ async def test_f05_an_incremental_fetch_without_news_waits(node: RecordsNode, mi
 async def test_f05_min_bytes_add_up_over_partitions(node: RecordsNode) -> None:
     node.create_topic("t", partitions=3)
     size = len(batch_of())
-    waiting = await begin(node, fetch_request({("t", index): 0 for index in range(3)}, min_bytes=2 * size, max_wait_ms=9_000))
+    parts = {("t", index): 0 for index in range(3)}
+    waiting = await begin(node, fetch_request(parts, min_bytes=2 * size, max_wait_ms=9_000))
     await fill(node, 1, partition=0)
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -249,9 +251,7 @@ async def test_deleting_a_topic_ends_the_waits_on_it(node: RecordsNode) -> None:
 
 async def test_a_new_leader_epoch_ends_the_waits(node: RecordsNode) -> None:
     topic_id = node.create_topic("t", leader_epoch=3)
-    waiting = await begin(
-        node, fetch_request({("t", 0): 0}, max_wait_ms=60_000, current_leader_epoch=3), version=11
-    )
+    waiting = await begin(node, fetch_request({("t", 0): 0}, max_wait_ms=60_000, current_leader_epoch=3), version=11)
     node.change_partition(topic_id, leader=1)
     response = await waiting
     assert response.responses[0].partitions[0].error_code == E.FENCED_LEADER_EPOCH
@@ -339,6 +339,31 @@ async def test_f11_read_committed_stops_at_an_open_transaction(node: RecordsNode
     assert committed.aborted_transactions == []
     assert (committed.high_watermark, committed.last_stable_offset) == (8, 3)
     assert (uncommitted.high_watermark, uncommitted.last_stable_offset) == (8, 3)
+
+
+async def test_f17_aborted_transactions_are_named_to_read_committed_and_their_data_is_sent(node: RecordsNode) -> None:
+    node.create_topic("t")
+    topic_partition, log = TopicPartition("t", 0), node.log()
+
+    def transaction(producer_id: int, *, is_commit: bool) -> None:
+        guard = log.start_verification(producer_id, 0, 0, supports_epoch_bump=False, now_ms=NOW_MS)
+        batch = batch_of(2, producer_id=producer_id, producer_epoch=0, base_sequence=0, is_transactional=True)
+        outcome = node.replicas.append(topic_partition, batch, acks=-1, now_ms=NOW_MS, verification_guard=guard)
+        assert outcome.error == 0
+        marker = end_transaction_marker(
+            is_commit=is_commit, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=NOW_MS
+        )
+        node.replicas.append_records(topic_partition, marker)
+
+    transaction(7, is_commit=False)
+    transaction(8, is_commit=True)
+    uncommitted, committed = await node.fetch(0), await node.fetch(0, isolation_level=1)
+    assert uncommitted.records == committed.records
+    assert uncommitted.aborted_transactions is None
+    assert [(a.producer_id, a.first_offset) for a in committed.aborted_transactions] == [(7, 0)]
+    assert committed.last_stable_offset == 6
+    later = await node.fetch(3, isolation_level=1)
+    assert later.aborted_transactions == [], "it ended before"
 
 
 # --- followers -------------------------------------------------------------------------------------

@@ -408,4 +408,3 @@ async def test_a_leader_that_is_fenced_has_no_endpoint(node: RecordsNode) -> Non
     response = await node.call(produce_request({("t", 0): batch_of()}), 10)
     assert response.responses[0].partition_responses[0].current_leader.leader_id == 2
     assert response.node_endpoints == []
-

@@ -65,9 +65,9 @@ class Client:
 
     def read(self, context: FetchContext, reads: Mapping[FetchKey, ReadResult] | None = None) -> tuple[Any, ...]:
         """Answer a context; `reads` are the answers of partitions that are not plainly empty."""
-        outcomes = []
-        for entry in context.entries():
-            outcomes.append(Outcome(entry.key, entry.topic, (reads or {}).get(entry.key, read())))
+        outcomes = [
+            Outcome(entry.key, entry.topic, (reads or {}).get(entry.key, read())) for entry in context.entries()
+        ]
         error, session_id, chosen = context.answer(outcomes, self.now_ms)
         return error, session_id, [outcome.key for outcome in chosen]
 

@@ -45,11 +45,7 @@ def test_a_follower_that_stands_still_falls_out_after_the_lag_time() -> None:
     assert in_sync(state, 10, now_ms=10**9), "nothing was written: it has all there is"
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 5_000)), min_size=1, max_size=40
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 5_000)), min_size=1, max_size=40))
 def test_caught_up_time_equals_the_whole_history_looked_through(steps: list[tuple[int, int, int]]) -> None:
     """Twin: keeps every fetch and searches it."""
     state = ReplicaState()
