@@ -25,9 +25,11 @@ from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
 from broker.storage.log_manager import LogManager
 from coordinator.controller.config_rules import ConfigRules
+from coordinator.machine import MetadataRecord
 from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC, Endpoint
 from coordinator.quorum.voters import Voter
 from wire.compression import Compression
+from wire.messages.records.cluster_metadata import ProducerIdsRecord
 
 if TYPE_CHECKING:
     from broker.clock import Clock, Timer
@@ -55,14 +57,20 @@ class NodeState:
         files: Files,
         *,
         on_fault: Callable[[KafkaError], None],
+        cluster_id: str | None = None,
+        first_producer_id: int = 0,
     ) -> None:
-        """`on_fault` is told when the metadata log fails; the node cannot go on then."""
+        """`on_fault` is told when the metadata log fails; the node cannot go on then. `cluster_id` and
+        `first_producer_id` are for a new cluster that takes the place of an old one: producers that
+        live on must not meet others with their ids."""
         self._config = config
         self._clock = clock
         self._listeners = listeners
         self._files = files
-        self._ids = SystemIds()
+        self.ids = SystemIds()
         self._on_fault = on_fault
+        self._cluster_id = cluster_id or config["odradek.cluster.id"]
+        self._first_producer_id = first_producer_id
         self._metadata_log: Log | None = None
         self._due_timer: Timer | None = None
         self._isr_changes: IsrChanges
@@ -93,7 +101,7 @@ class NodeState:
         node.groups = self.groups
         node.auto_topics = AutoTopics(self.controller, self.metadata, server_settings.auto_topic_settings(self._config))
         node.fetch_sessions = FetchSessionCache(
-            self._config["max.incremental.fetch.session.cache.slots"], self._ids.below
+            self._config["max.incremental.fetch.session.cache.slots"], self.ids.below
         )
 
     # --- opening -------------------------------------------------------------------------------
@@ -119,7 +127,7 @@ class NodeState:
             delete_at_once=config.in_memory,
             on_directory_failure=self._directory_failed,
         )
-        self.log_manager.open(cluster_id=config["odradek.cluster.id"], node_id=config.node_id)
+        self.log_manager.open(cluster_id=self._cluster_id, node_id=config.node_id)
 
     def _log_config_for_topic(self, topic: str) -> LogConfig:
         return self._config.log_config(topic, self.metadata.image.configs.of(RESOURCE_TOPIC, topic))
@@ -141,14 +149,23 @@ class NodeState:
             server_settings.controller_settings(config, self.cluster_id, ConfigRules(config.values)),
             self.metadata,
             clock,
-            self._ids,
+            self.ids,
             snapshot_settings=server_settings.snapshot_settings(config),
             on_fault=self._on_fault,
+            further_bootstrap=self._further_bootstrap(),
         )
         self._quorum.open()
         self.controller = ControllerClient(self._quorum, self.metadata, clock, node_id)
         self._producer_ids = ProducerIds(self.controller, clock)
         self.lifecycle = BrokerLifecycle(self.controller, self.metadata, self._identity())
+
+    def _further_bootstrap(self) -> list[MetadataRecord]:
+        if not self._first_producer_id:
+            return []
+        record = ProducerIdsRecord(
+            broker_id=self._config.node_id, broker_epoch=-1, next_producer_id=self._first_producer_id
+        )
+        return [MetadataRecord(record)]
 
     def _identity(self) -> BrokerIdentity:
         assert self.log_manager is not None
@@ -160,7 +177,7 @@ class NodeState:
         return BrokerIdentity(
             broker_id=self._config.node_id,
             cluster_id=self.cluster_id,
-            incarnation_id=self._ids.uuid(),
+            incarnation_id=self.ids.uuid(),
             endpoints=endpoints,
             log_dirs=sorted(self.log_manager.directory_ids.values()),
             rack=self._config["broker.rack"],
@@ -188,7 +205,7 @@ class NodeState:
             server_settings.group_settings(config),
             replica_manager=replica_manager,
             clock=self._clock,
-            ids=self._ids,
+            ids=self.ids,
             commit_timeout_ms=config["offsets.commit.timeout.ms"],
             compression=Compression(config["offsets.topic.compression.codec"]),
         )
@@ -239,6 +256,14 @@ class NodeState:
         if self.log_manager is not None:
             self.log_manager.close(now_ms=now_ms, broker_epoch=broker_epoch)
 
+    async def abandon(self) -> None:
+        """Let go of everything without a clean end: the files are to be deleted (reset)."""
+        await self._close_parts()
+        if self._metadata_log is not None:
+            self._metadata_log.segments.close_files()
+        if self.log_manager is not None:
+            self.log_manager.abandon()
+
     async def _close_parts(self) -> None:
         if self._due_timer is not None:
             self._due_timer.cancel()
@@ -246,6 +271,7 @@ class NodeState:
             self.groups.close()
         if self.replica_manager is not None:
             self.replica_manager.close()
+            await self._isr_changes.close()
         if self._producer_ids is not None:
             await self._producer_ids.close()
         if self._quorum is not None:

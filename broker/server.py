@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import Clock
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
+
+KEPT_FILES = ("meta.properties", ".lock")
+"""What a reset leaves in a log directory."""
 
 
 class Server:
@@ -70,7 +73,7 @@ class Server:
         )
         self.listeners.bind()
         await self._start_control()
-        self._state = self._new_state()
+        self._state = NodeState(config, self.clock, self.listeners, self._files, on_fault=self._on_fault)
         await self._state.open()
         self.node = Node(
             clock=self.clock,
@@ -87,9 +90,6 @@ class Server:
         config.subscribe(LIMIT_SETTINGS, self._limits_changed)
         await self.listeners.start()
         self._is_ready = True
-
-    def _new_state(self) -> NodeState:
-        return NodeState(self.config, self.clock, self.listeners, self._files, on_fault=self._on_fault)
 
     async def stop(self) -> None:
         """Stop every part that was started, in reverse: no new requests, then a clean close."""
@@ -163,14 +163,30 @@ class Server:
         assert self._state is not None, "only a started node is reset"
         self._resetting = asyncio.get_running_loop().create_future()
         try:
-            await self._state.close()
-            self._files = new_files(self.config)
-            self._state = self._new_state()
-            await self._state.open()
-            self._state.fill(self.node)
+            await self._replace_state(self._state)
         finally:
             self._resetting.set_result(None)
             self._resetting = None
+
+    async def _replace_state(self, old: NodeState) -> None:
+        await old.abandon()
+        if self.config.in_memory:
+            self._files = new_files(self.config)
+        else:
+            directories = {self.config.metadata_log_dir, *self.config.log_dirs}
+            set_aside(self._files, directories, old.ids.uuid().hex())
+        self.config.apply_dynamic({}, {})
+        self._state = NodeState(
+            self.config,
+            self.clock,
+            self.listeners,
+            self._files,
+            on_fault=self._on_fault,
+            cluster_id=old.cluster_id,
+            first_producer_id=old.metadata.image.next_producer_id,
+        )
+        await self._state.open()
+        self._state.fill(self.node)
 
 
 def new_files(config: BrokerConfig) -> Files:
@@ -182,3 +198,21 @@ def new_files(config: BrokerConfig) -> Files:
     from broker.storage.files import DiskFiles
 
     return DiskFiles()
+
+
+def set_aside(files: Files, directories: Iterable[str], mark: str) -> None:
+    """Rename what an abandoned node kept in its log directories, so that it counts as deleted.
+
+    The names are those of deleted partitions: whoever loads the directories next removes them, after
+    a crash too. What is left says whose the directories are.
+    """
+    for directory in directories:
+        names = [name for name in files.list(directory) if name not in KEPT_FILES and not name.endswith("-delete")]
+        # The metadata log goes first: logs that it does not know would be set aside, never served.
+        names.sort(key=lambda name: not name.startswith("__cluster_metadata"))
+        for number, name in enumerate(names):
+            path = f"{directory}/{name}"
+            if files.is_directory(path):
+                files.rename(path, f"{directory}/reset-{number}.{mark}-delete")
+            else:
+                files.delete(path)

@@ -332,6 +332,11 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.abort()
 
     @property
+    def is_answering(self) -> bool:
+        """Whether a request of this connection is being answered."""
+        return self._task is not None
+
+    @property
     def held_bytes(self) -> int:
         """Bytes of requests in memory that are not being answered yet."""
         return self._pending_bytes + len(self._frame or b"") + len(self._carry)

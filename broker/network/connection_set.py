@@ -71,6 +71,11 @@ class ConnectionSet:
         return list(self._connections)
 
     @property
+    def requests_in_progress(self) -> int:
+        """How many connections have a request that is being answered."""
+        return sum(connection.is_answering for connection in self._connections)
+
+    @property
     def limits(self) -> ConnectionLimits:
         """The limits in force; assigning new ones (dynamic settings) applies them at once."""
         return self._limits

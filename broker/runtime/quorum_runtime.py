@@ -95,8 +95,10 @@ class QuorumRuntime:
         *,
         snapshot_settings: SnapshotSettings = DEFAULT_SNAPSHOT_SETTINGS,
         on_fault: Callable[[KafkaError], None] = lambda error: None,
+        further_bootstrap: Sequence[MetadataRecord] = (),
     ) -> None:
-        """`on_fault` is told once when the metadata log fails: a node that cannot write it has to stop."""
+        """`further_bootstrap` are records that a new cluster begins with besides its features.
+        `on_fault` is told once when the metadata log fails: a node that cannot write it has to stop."""
         self._place = place
         self._log = place.log
         self._settings = settings
@@ -104,6 +106,7 @@ class QuorumRuntime:
         self._clock = clock
         self._ids = ids
         self._on_fault = on_fault
+        self._further_bootstrap = further_bootstrap
         self._snapshots = Snapshots(place.files, place.directory)
         self._schedule = SnapshotSchedule(self._snapshots, self._log, clock, snapshot_settings)
         self._quorum = Quorum(place.static_voters)
@@ -170,7 +173,7 @@ class QuorumRuntime:
         ids = self._snapshots.ids()
         if not ids and self._log.log_end_offset == 0:
             records = self._snapshots.read_legacy_bootstrap(self._place.log_directory)
-            records = records or bootstrap_records()
+            records = records or [*bootstrap_records(), *self._further_bootstrap]
             now_ms = self._clock.now_ms()
             self._snapshots.write(BOOTSTRAP_ID, records, self._quorum, last_timestamp_ms=now_ms, now_ms=now_ms)
             self._snapshots.publish(BOOTSTRAP_ID)

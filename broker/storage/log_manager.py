@@ -26,6 +26,9 @@ from broker.storage.recovery import LogLoading, load_log
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition, uuid_text
 
+DELETIONS_PER_TURN = 8
+"""Directories removed before the loop serves others: about a millisecond."""
+
 
 class LogManager:
     """``logs`` holds every log that is not being deleted, offline ones included."""
@@ -173,6 +176,10 @@ class LogManager:
         """Path of the log directory a log lies in."""
         return self._directory_of[topic_partition].path
 
+    def space(self, directory: str) -> tuple[int, int]:
+        """Total and usable bytes of the volume under a log directory. Raises OSError."""
+        return self._files.space(directory)
+
     @property
     def previous_broker_epoch(self) -> int:
         """Broker epoch of the last clean stop; -1 if a directory had none, failed, or they differ."""
@@ -212,7 +219,8 @@ class LogManager:
         if log is None:
             return self._create(topic_partition, topic_id, log_config, now_ms)
         log.require_online()
-        if log.topic_id is None:
+        # An id that no data waited for may be torn, and binds nobody: the log never held anything.
+        if log.topic_id is None or (log.topic_id != topic_id and not log.topic_id_is_durable):
             self._assign_topic_id(log, topic_id)
         elif log.topic_id != topic_id:
             raise KafkaError(
@@ -295,9 +303,10 @@ class LogManager:
         return min(deadlines, default=None)
 
     def run_due(self, *, now_ms: int) -> None:
-        """Remove directories and segments whose delay is over."""
-        due = [path for deadline, path in self._to_delete if deadline <= now_ms]
-        self._to_delete = [entry for entry in self._to_delete if entry[0] > now_ms]
+        """Remove directories and segments whose delay is over, a few directories at a time: what is
+        left is due at once."""
+        due = [path for deadline, path in self._to_delete if deadline <= now_ms][:DELETIONS_PER_TURN]
+        self._to_delete = [entry for entry in self._to_delete if entry[1] not in due]
         for path in due:
             try:
                 self._files.delete_directory(path)
@@ -396,5 +405,12 @@ class LogManager:
         for log in self.logs.values():
             if log.offline is not None:
                 log.close()
+        for directory in self._directories.values():
+            directory.unlock()
+
+    def abandon(self) -> None:
+        """Let go of every file and lock without a clean end: what is there is to be deleted."""
+        for log in self.logs.values():
+            log.segments.close_files()
         for directory in self._directories.values():
             directory.unlock()
