@@ -169,14 +169,12 @@ class RecordScan:
         most_index = self.max_timestamp_index
         consecutive = self.consecutive
         size: i64 = len(data)
-        raw: i64
-        byte: i64
         while index < goal and position < stop:
             # Varints of one and two bytes are read here: interpreted, a call costs more than they do.
-            raw = data[position]
+            raw: i64 = data[position]
             position += 1
             if raw >= 0x80:
-                byte = data[position]
+                byte: i64 = data[position]
                 if byte < 0x80:
                     position += 1
                     raw += (byte << 7) - 0x80
@@ -216,8 +214,7 @@ class RecordScan:
             if position != end:
                 raise MalformedMessage(f"record {index} of the batch does not fill its declared length")
             index += 1
-        self.position = position
-        self.count = index
+        self.position, self.count = position, index
         self.null_keys = null_keys
         self.min_timestamp_delta = least
         self.max_timestamp_delta = most

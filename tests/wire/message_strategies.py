@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 import wire
 from wire.generator.emit import name_classes
-from wire.generator.language import FOREVER, Field, parse
+from wire.generator.language import Field, parse
 from wire.generator.language import Message as MessageSchema
 from wire.message import Message
 
@@ -135,10 +134,3 @@ def _nested(declared: Declared, item: Field, version: int, tame: bool) -> st.Sea
     fields = item.fields or next(struct.fields for struct in declared.schema.shared if struct.name == item.element)
     struct_class = getattr(declared.module, names.get((declared.schema.name, item.element), item.element))
     return st.deferred(lambda: _structs(declared, fields, struct_class, version, tame))
-
-
-def versions_of(declared: Declared) -> Iterator[int]:
-    yield from declared.versions
-
-
-__all__ = ["FOREVER", "Declared", "declared_messages", "messages", "versions_of"]
