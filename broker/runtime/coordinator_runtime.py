@@ -23,6 +23,7 @@ from wire.primitives import TopicPartition, coordinator_partition
 if TYPE_CHECKING:
     from broker.clock import Clock, Timer
     from broker.replication.replica_manager import LeadershipChange, ReplicaManager
+    from broker.storage.producer_state import VerificationGuard
     from coordinator.machine import Ids
     from coordinator.record_codec import RecordCodec
 
@@ -104,15 +105,18 @@ class CoordinatorRuntime(Generic[MachineT]):
 
     # --- requests ------------------------------------------------------------------------------
 
-    async def write(self, partition: int, request: Any, context: Any) -> Any:
+    async def write(
+        self, partition: int, request: Any, context: Any, *, verification_guard: VerificationGuard | None = None
+    ) -> Any:
         """Have the machine of a partition decide a request; returns the reply.
 
         Waits until the reply may be told: records of the decision, and of all decisions before it, are
         replicated, and for a request that the machine lets wait, until a later decision answers it.
         Raises KafkaError: of the machine, of the log (as `coordinator_error` words it), or because this
-        node does not coordinate the partition.
+        node does not coordinate the partition. `verification_guard` is of a request that writes within a
+        producer's transaction: proof that the transaction is real.
         """
-        return await self._shard(partition).write(request, context)
+        return await self._shard(partition).write(request, context, verification_guard)
 
     async def write_marker(
         self,

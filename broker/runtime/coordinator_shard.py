@@ -22,6 +22,7 @@ from wire.records import NewRecord, batches, build_batch, end_transaction_marker
 if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.replication.replica_manager import ReplicaManager
+    from broker.storage.producer_state import VerificationGuard
     from coordinator.record_codec import RecordCodec
     from wire.compression import Compression
     from wire.primitives import TopicPartition
@@ -223,7 +224,7 @@ class CoordinatorShard:
         if self.state is not ShardState.ACTIVE:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"this broker does not coordinate {self.topic_partition}")
 
-    async def write(self, request: Any, context: Any) -> Any:
+    async def write(self, request: Any, context: Any, verification_guard: VerificationGuard | None = None) -> Any:
         """Have the machine decide a request; returns its reply once that may be told. Raises KafkaError."""
         self.require_active()
         self._last_ticket += 1
@@ -233,7 +234,7 @@ class CoordinatorShard:
         decision = self.machine.decide(request, context, now_ms, environment.ids, ticket)
         future = self._waiting[ticket] = asyncio.get_running_loop().create_future()
         try:
-            self._apply(decision)
+            self._apply(decision, verification_guard)
             return await future
         finally:
             # A client that is gone leaves its ticket behind: replies to it are dropped.
@@ -285,13 +286,15 @@ class CoordinatorShard:
     def _log(self) -> Any:
         return self._environment.replica_manager.partition(self.topic_partition).log
 
-    def _apply(self, decision: Decision[CoordinatorRecord]) -> None:
+    def _apply(
+        self, decision: Decision[CoordinatorRecord], verification_guard: VerificationGuard | None = None
+    ) -> None:
         """Append, settle, replay, and see to the replies. A refused append is told to the machine."""
         machine = self.machine
         first_offset = -1
         if decision.records:
             try:
-                first_offset = self._append_records(decision)
+                first_offset = self._append(self._encode(decision), verification_guard=verification_guard)
             except KafkaError as error:
                 logger.warning("a write to %s was refused: %s", self.topic_partition, error)
                 decision = machine.unsettle(decision, coordinator_error(error))
@@ -305,11 +308,11 @@ class CoordinatorShard:
         self._defer(decision, first_offset)
         self._environment.deadline_changed(self)
 
-    def _append_records(self, decision: Decision[CoordinatorRecord]) -> int:
+    def _encode(self, decision: Decision[CoordinatorRecord]) -> bytes:
         environment = self._environment
         now_ms = environment.clock.now_ms()
         encoded = [environment.codec.encode(record) for record in decision.records]
-        batch = build_batch(
+        return build_batch(
             [NewRecord(key=key, value=value, timestamp=now_ms) for key, value in encoded],
             compression=environment.compression(),
             producer_id=decision.producer_id,
@@ -317,13 +320,15 @@ class CoordinatorShard:
             base_sequence=BASE_SEQUENCE,
             is_transactional=decision.producer_id != NO_PRODUCER_ID,
         )
-        return self._append(batch)
 
-    def _append(self, batch: bytes, transaction_version: int = -1) -> int:
+    def _append(
+        self, batch: bytes, *, transaction_version: int = -1, verification_guard: VerificationGuard | None = None
+    ) -> int:
         return self._environment.replica_manager.append_records(
             self.topic_partition,
             batch,
             origin=AppendOrigin.COORDINATOR,
+            verification_guard=verification_guard,
             transaction_version=transaction_version,
         )
 

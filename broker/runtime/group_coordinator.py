@@ -23,6 +23,7 @@ from wire.primitives import TopicPartition
 if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.replication.replica_manager import LeadershipChange, ReplicaManager
+    from broker.storage.producer_state import VerificationGuard
     from coordinator.machine import Ids
     from coordinator.metadata.delta import MetadataDelta
     from coordinator.metadata.image import MetadataImage
@@ -75,9 +76,17 @@ class GroupCoordinator:
         """The partition of `__consumer_offsets` that holds the group. Raises NOT_COORDINATOR."""
         return self._runtime.partition_for(group_id)
 
-    async def write(self, group_id: str, request: Any, context: GroupContext) -> Any:
+    async def write(
+        self,
+        group_id: str,
+        request: Any,
+        context: GroupContext,
+        *,
+        verification_guard: VerificationGuard | None = None,
+    ) -> Any:
         """Have the group's machine decide a request. See CoordinatorRuntime.write."""
-        return await self._runtime.write(self._runtime.partition_for(group_id), request, context)
+        partition = self._runtime.partition_for(group_id)
+        return await self._runtime.write(partition, request, context, verification_guard=verification_guard)
 
     async def write_to_partition(self, partition: int, request: Any, context: GroupContext) -> Any:
         """Have one partition's machine decide a request about groups that it holds."""
