@@ -404,7 +404,7 @@ class Partition:
         if broker_epoch != -1 and registered is not None and broker_epoch < registered:
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                f"the fetch of broker {replica_id} carries broker epoch {broker_epoch}, its registered one is {registered}",
+                f"the fetch of broker {replica_id} carries broker epoch {broker_epoch}, registered is {registered}",
             )
         before = self.followers[replica_id]
         self.followers[replica_id] = before.fetched(

@@ -56,7 +56,7 @@ class ProducerIds:
         if not self._left and self._next_block is None:
             self._ask()
             if self._allocation is not None:
-                await self._clock.wait_for(asyncio.shield(self._allocation), BLOCK_WAIT_MS)
+                await self._clock.wait_for(self._allocation, BLOCK_WAIT_MS)
         if not self._left:
             self._take_next_block()
         producer_id = self._next_id

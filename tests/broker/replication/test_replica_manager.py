@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from records_node import NOW_MS, RecordsNode, batch_of
+from records_node import NOW_MS, RecordsNode, batch_of, fetch_request
 
 from broker.replication.replica_manager import LeadershipChange
 from broker.storage.faulty_files import FaultyFiles
@@ -110,6 +110,29 @@ async def test_coordinators_append_and_wait_for_the_commit(node: RecordsNode) ->
     assert resigned.value.code == E.NOT_LEADER_OR_FOLLOWER
     with pytest.raises(KafkaError):
         node.replicas.append_records(T0, batch_of())
+
+
+async def test_a_follower_takes_what_the_leader_has_and_says(node: RecordsNode) -> None:
+    node.create_topic("t", replicas=(2, 1), leader_epoch=3)
+    partition = node.replicas.partition(T0)
+    waiting = asyncio.create_task(node.call(fetch_request({("t", 0): 0}, max_wait_ms=60_000), 11))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    partition.append_as_follower(
+        batch_of(4, partition_leader_epoch=3),
+        leader_epoch=3,
+        leader_high_watermark=0,
+        leader_log_start_offset=0,
+        now_ms=NOW_MS,
+    )
+    assert (partition.log.log_end_offset, partition.log.high_watermark) == (4, 0)
+    assert not waiting.done(), "consumers of a follower see what the leader has committed"
+    partition.append_as_follower(b"", leader_epoch=3, leader_high_watermark=9, leader_log_start_offset=2, now_ms=NOW_MS)
+    assert (partition.log.high_watermark, partition.log.log_start_offset) == (4, 2)
+    answer = (await waiting).responses[0].partitions[0]
+    assert answer.error_code == E.OFFSET_OUT_OF_RANGE, "read again, the log begins at 2"
+    assert (await node.fetch(2)).high_watermark == 4
+    assert node.log().leader_epochs.latest_epoch == 3
 
 
 async def test_s05_a_restart_recognises_what_it_wrote_before(node: RecordsNode) -> None:
