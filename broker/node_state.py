@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker import server_settings
 from broker.chance import SystemIds
+from broker.log_upkeep import LogUpkeep
 from broker.replication.fetch_session import FetchSessionCache
 from broker.replication.isr_changes import IsrChanges
 from broker.replication.producer_ids import ProducerIds
@@ -78,6 +79,7 @@ class NodeState:
         self._producer_ids: ProducerIds | None = None
         self.metadata = MetadataCache()
         self.log_manager: LogManager | None = None
+        self.upkeep: LogUpkeep | None = None
         self.controller: ControllerClient
         self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager | None = None
@@ -113,6 +115,7 @@ class NodeState:
         await self.lifecycle.register()
         assert self.log_manager is not None
         self.log_manager.load(now_ms=self._clock.now_ms())
+        self.upkeep = LogUpkeep(self.log_manager, self._clock, self._config)
         self._open_partitions()
         await self.lifecycle.unfence()
 
@@ -267,6 +270,8 @@ class NodeState:
     async def _close_parts(self) -> None:
         if self._due_timer is not None:
             self._due_timer.cancel()
+        if self.upkeep is not None:
+            await self.upkeep.close()
         if self.groups is not None:
             self.groups.close()
         if self.replica_manager is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import Clock
@@ -52,6 +52,7 @@ class Server:
         """Set when the node cannot go on (its metadata log failed); whoever runs it stops it."""
         self.node: Node
         self.connections: ConnectionSet
+        self._touched: Callable[[], None]
         self._interceptors = interceptors
         self._files = new_files(config)
         self._state: NodeState | None = None
@@ -83,7 +84,7 @@ class Server:
         )
         self.node.config = config
         self.node.listeners = self.listeners
-        self._state.fill(self.node)
+        self._use(self._state)
         self.node.dispatcher = Dispatcher(
             self.node, release=config["odradek.kafka.release"], interceptors=self._interceptors
         )
@@ -104,6 +105,12 @@ class Server:
             await self._state.close()
             self._state = None
         self.clock.close()
+
+    def _use(self, state: NodeState) -> None:
+        """Let requests reach the parts of an opened state."""
+        state.fill(self.node)
+        assert state.upkeep is not None
+        self._touched = state.upkeep.touched
 
     def _limits_changed(self, config: BrokerConfig) -> None:
         self.connections.limits = connection_limits(config)
@@ -128,6 +135,7 @@ class Server:
     async def _answer(self, frame: bytes, peer: Peer) -> list[Any] | None:
         if self._resetting is not None:
             await asyncio.shield(self._resetting)
+        self._touched()
         return await self.node.dispatcher.answer(frame, peer)
 
     # --- control -----------------------------------------------------------------------------
@@ -186,7 +194,7 @@ class Server:
             first_producer_id=old.metadata.image.next_producer_id,
         )
         await self._state.open()
-        self._state.fill(self.node)
+        self._use(self._state)
 
 
 def new_files(config: BrokerConfig) -> Files:

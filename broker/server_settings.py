@@ -40,7 +40,9 @@ def connection_limits(config: BrokerConfig) -> ConnectionLimits:
         request_budget_bytes=LONG_MAX if budget <= 0 else budget,
         connections_max_idle_ms=config["connections.max.idle.ms"],
         max_connections=config["max.connections"],
-        listener_max_connections={name: config.listener_value(name, "max.connections") for name in broker_listeners},
+        listener_max_connections={
+            name: int(str(config.listener_value(name, "max.connections"))) for name in broker_listeners
+        },
         max_connections_per_ip=config["max.connections.per.ip"],
         max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
         protected_listener=config.inter_broker_listener_name if len(broker_listeners) > 1 else None,

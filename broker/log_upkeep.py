@@ -1,0 +1,95 @@
+"""What logs need from time to time: checkpoints, syncing of sealed segments, expiry of producers.
+
+Each duty has Kafka's interval, but no timer of its own beat: a duty is armed when the node is asked
+for something, runs once an interval later, and is armed by the next request again. So a node that
+nobody speaks to does nothing. Source: Kafka's `LogManager.startup`, `ReplicaManager` (high
+watermark checkpoint), `ProducerStateManager`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.clock import Clock, Timer
+    from broker.config import BrokerConfig
+    from broker.storage.flush_task import FlushTask
+    from broker.storage.log import Log
+    from broker.storage.log_manager import LogManager
+
+logger = logging.getLogger(__name__)
+
+NEVER_MS = 10 * 365 * 24 * 3_600_000
+"""An interval as long as this is one that never ends (Kafka's default of some is 2^63-1)."""
+
+
+class LogUpkeep:
+    """The duties of one node's logs; `touched` is called with every request."""
+
+    def __init__(self, log_manager: LogManager, clock: Clock, config: BrokerConfig) -> None:
+        self._log_manager = log_manager
+        self._clock = clock
+        self._syncing: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._idle_duties: list[tuple[int, Callable[[], None]]] = []
+        self._timers: dict[Callable[[], None], Timer] = {}
+        duties = [(config["producer.id.expiration.check.interval.ms"], self._remove_expired_producers)]
+        if not config.in_memory:
+            duties += [
+                (config["replica.high.watermark.checkpoint.interval.ms"], log_manager.checkpoint_high_watermarks),
+                (config["log.flush.offset.checkpoint.interval.ms"], self._sync_and_checkpoint),
+                (config["log.flush.start.offset.checkpoint.interval.ms"], log_manager.checkpoint_log_start_offsets),
+                (config["log.flush.scheduler.interval.ms"], self._flush_due),
+            ]
+        self._idle_duties = [(interval_ms, duty) for interval_ms, duty in duties if interval_ms < NEVER_MS]
+
+    def touched(self) -> None:
+        """Something may have changed: see that every duty will run."""
+        if self._idle_duties and not self._is_closed:
+            for interval_ms, duty in self._idle_duties:
+                self._timers[duty] = self._clock.call_later(interval_ms, self._run, interval_ms, duty)
+            self._idle_duties = []
+
+    def _run(self, interval_ms: int, duty: Callable[[], None]) -> None:
+        self._idle_duties.append((interval_ms, duty))
+        del self._timers[duty]
+        duty()
+
+    def _remove_expired_producers(self) -> None:
+        self._log_manager.remove_expired_producers(now_ms=self._clock.now_ms())
+
+    def _flush_due(self) -> None:
+        self._log_manager.flush_due(now_ms=self._clock.now_ms())
+
+    def _sync_and_checkpoint(self) -> None:
+        """Bring sealed segments to the device in a thread, then note how far the logs are there."""
+        if self._syncing is None:
+            self._syncing = self._clock.loop.create_task(self._sync())
+
+    async def _sync(self) -> None:
+        try:
+            for log, task in self._log_manager.flush_tasks():
+                await self._sync_one(log, task)
+            self._log_manager.checkpoint_recovery_points()
+        finally:
+            self._syncing = None
+
+    async def _sync_one(self, log: Log, task: FlushTask) -> None:
+        try:
+            await asyncio.to_thread(task.run)
+        except OSError as error:
+            log.fail(error)
+        else:
+            log.finish_flush(task)
+
+    async def close(self) -> None:
+        """Stop; a sync that is under way ends first, its thread cannot be stopped."""
+        self._is_closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        if self._syncing is not None:
+            await self._syncing

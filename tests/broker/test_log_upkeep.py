@@ -1,0 +1,60 @@
+"""Duties of the logs run when the node was spoken to, and never otherwise."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.broker.network.network_fixture import eventually
+from tests.broker.node_fixture import running_node
+from tests.broker.raw_client import RawClient
+from tests.broker.test_wire_cases import TOPIC, metadata, produce
+
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+
+async def test_a_node_that_nobody_speaks_to_comes_to_rest(tmp_path: Path) -> None:
+    for settings in ({}, {"odradek.memory": "false", "log.dirs": str(tmp_path)}):
+        async with running_node(settings) as node:
+            # One: the first snapshot of the metadata that the start has written.
+            assert node.clock.pending_timers == 1
+            client = await RawClient.connect(node.port)
+            await client.call(metadata(12))
+            assert node.clock.pending_timers > 1
+            await client.close()
+            await eventually(lambda: len(node.server.connections) == 0, "the client is gone")
+            # Every duty runs once after the last request, then there is rest again.
+            node.clock.move(24 * 3_600_000)
+            await eventually(lambda: node.clock.pending_timers == 0, "no duty is left")
+
+
+async def test_high_watermarks_and_recovery_points_are_noted_at_their_intervals(tmp_path: Path) -> None:
+    async with running_node({"odradek.memory": "false", "log.dirs": str(tmp_path)}) as node:
+        client = await RawClient.connect(node.port)
+        await client.call(metadata(12))
+        await client.call(produce([b"1", b"2", b"3"]))
+        assert HIGH_WATERMARKS not in os.listdir(tmp_path)
+        node.clock.move(5_000)
+        assert f"{TOPIC} 0 3" in (tmp_path / HIGH_WATERMARKS).read_text().splitlines()
+        await client.call(produce([b"4"]))
+        node.clock.move(5_000)
+        assert f"{TOPIC} 0 4" in (tmp_path / HIGH_WATERMARKS).read_text().splitlines()
+        await client.close()
+
+
+async def test_sealed_segments_are_synced_and_the_recovery_point_noted(tmp_path: Path) -> None:
+    settings = {"odradek.memory": "false", "log.dirs": str(tmp_path), "log.segment.bytes": str(1024 * 1024)}
+    async with running_node(settings) as node:
+        client = await RawClient.connect(node.port)
+        await client.call(metadata(12))
+        for _ in range(4):
+            await client.call(produce([bytes(400_000)]))
+        node.clock.move(60_000)
+        checkpoint = tmp_path / "recovery-point-offset-checkpoint"
+        wanted = [f"{TOPIC} 0 {offset}" for offset in (2, 3)]
+
+        def is_noted() -> bool:
+            return checkpoint.exists() and any(line in wanted for line in checkpoint.read_text().splitlines())
+
+        await eventually(is_noted, "the sealed segment's end is the recovery point")
+        await client.close()
