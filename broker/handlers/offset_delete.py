@@ -37,13 +37,13 @@ async def handle(request: OffsetDeleteRequest, context: RequestContext) -> Offse
     require_group(Operation.DELETE, group_id, context)
     answers: _Answers = {}
     valid = [topic for topic in request.topics if _is_deletable(topic, answers, context)]
-    if valid:
-        check_group_id(group_id)
-        request.topics = valid
-        done: OffsetDeleteResponse = await context.node.groups.write(group_id, request, group_context(context))
-        for topic in done.topics:
-            for partition in topic.partitions:
-                _add(answers, topic.name, partition.partition_index, ErrorCode(partition.error_code))
+    # Kafka asks the coordinator also when nothing is left, and its error stands alone.
+    check_group_id(group_id)
+    request.topics = valid
+    done: OffsetDeleteResponse = await context.node.groups.write(group_id, request, group_context(context))
+    for topic in done.topics:
+        for partition in topic.partitions:
+            _add(answers, topic.name, partition.partition_index, ErrorCode(partition.error_code))
     return OffsetDeleteResponse(topics=list(answers.values()))
 
 
