@@ -1,7 +1,7 @@
 """A controller without a log, a clock or chance: what tests of decisions drive.
 
-    world = ControllerWorld(brokers=3)
-    answer = world.submit(CreateTopicsRequest(...))
+world = ControllerWorld(brokers=3)
+answer = world.submit(CreateTopicsRequest(...))
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ def broker(broker_id: int, rack: str | None = None, *, fenced: bool = False) -> 
     return BrokerImage(broker_id, broker_id, bytes(16), rack=rack, fenced=fenced)
 
 
-clusters = st.lists(
-    st.tuples(st.sampled_from([None, "a", "b", "c"]), st.booleans()), min_size=1, max_size=9
-).map(lambda kinds: [broker(index, rack, fenced=fenced) for index, (rack, fenced) in enumerate(kinds)])
+clusters = st.lists(st.tuples(st.sampled_from([None, "a", "b", "c"]), st.booleans()), min_size=1, max_size=9).map(
+    lambda kinds: [broker(index, rack, fenced=fenced) for index, (rack, fenced) in enumerate(kinds)]
+)
 
 
 @given(clusters, st.integers(1, 20), st.integers(1, 9), st.integers(0, 1000))
