@@ -108,7 +108,8 @@ def test_a_lapsed_session_fences_and_moves_the_leaders() -> None:
     assert not world.expire().records
     world.now_ms += 1
     (event,) = world.expire().events
-    assert "Broker 1" in event.text and "broker.session.timeout.ms=9000" in event.text
+    assert "Broker 1" in event.text
+    assert "broker.session.timeout.ms=9000" in event.text
     assert broker(world, 1).fenced
     assert (world.partition("t").leader, world.partition("t").isr) == (2, (2,))
     assert (world.partition("alone").leader, world.partition("alone").elr) == (NO_LEADER, (1,))

@@ -106,9 +106,12 @@ def test_a09_texts_name_the_value_and_the_limit(refusing: ControllerWorld) -> No
         assigned((0, [7])),
     )
     texts = [result.error_message or "" for result in results]
-    assert "num.partitions" in texts[0] and " is 0" in texts[0]
-    assert "99" in texts[1] and "3 broker" in texts[1]
-    assert "250" in texts[2] and "249" in texts[2]
+    assert "num.partitions" in texts[0]
+    assert " is 0" in texts[0]
+    assert "99" in texts[1]
+    assert "3 broker" in texts[1]
+    assert "250" in texts[2]
+    assert "249" in texts[2]
     assert "broker 7" in texts[3]
 
 
@@ -144,7 +147,8 @@ def test_more_than_ten_thousand_partitions_are_refused_as_a_whole() -> None:
     with pytest.raises(KafkaError) as raised:
         create(world, creatable("a", num_partitions=5_000), creatable("b", num_partitions=5_001))
     assert raised.value.code is ErrorCode.POLICY_VIOLATION
-    assert "10001" in str(raised.value) and "10000" in str(raised.value)
+    assert "10001" in str(raised.value)
+    assert "10000" in str(raised.value)
     assert create(world, creatable("a", num_partitions=10_000))[0].error_code == ErrorCode.NONE
 
 
@@ -189,7 +193,8 @@ def test_a11_growing_again_shrinking_and_unknown_topics_are_refused() -> None:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     topic = world.image.topics.by_name("t")
-    assert topic is not None and len(topic.partitions) == 5
+    assert topic is not None
+    assert len(topic.partitions) == 5
 
 
 @pytest.mark.parametrize(
