@@ -83,6 +83,20 @@ def _differs(item: Field) -> str:
     return f"{name} != {value}"
 
 
+def _tag_differs(item: Field) -> str:
+    """The same for a tagged field; a structure of plain fields is compared field by field, without making one."""
+    if not item.is_struct or item.is_array or item.nullable or not item.fields:
+        return _differs(item)
+    if any(inner.is_struct or inner.is_array for inner in item.fields):
+        return _differs(item)
+    tests = []
+    for inner in item.fields:
+        value = emit.default(inner)
+        tests.append(f"value.{inner.attribute} {'is not' if value == 'None' else '!='} {value}")
+    first = tests[0].replace("value", f"(value := self.{item.attribute})", 1)
+    return " or ".join([first, *tests[1:], "value.unknown_tagged_fields"])
+
+
 def _refuse(item: Field, pad: str) -> list[str]:
     if item.ignorable:
         return []
@@ -106,7 +120,8 @@ def _tags(struct: Struct, message: Message, pad: str, layouts: dict[str, str]) -
     for item in known:
         versions = item.tagged & struct.versions
         test = emit.condition(versions, flexible)
-        check = f"({_differs(item)})" if " or " in _differs(item) else _differs(item)
+        differs = _tag_differs(item)
+        check = f"({differs})" if " or " in differs and test else differs
         lines.append(f"{pad}if {test + ' and ' if test else ''}{check}:")
         lines += [f"{pad}    whole, out = out, []", f"{pad}    append = out.append"]
         if item.type in FIXED:

@@ -491,7 +491,7 @@ class FetchRequest(Message):
                 tags.append((0, out))
                 out = whole
                 append = out.append
-            if version >= 15 and self.replica_state != ReplicaState():
+            if version >= 15 and ((value := self.replica_state).replica_id != -1 or value.replica_epoch != -1 or value.unknown_tagged_fields):
                 whole, out = out, []
                 append = out.append
                 value = self.replica_state
@@ -782,7 +782,7 @@ class PartitionData(Struct):
             (write_compact_bytes if flexible else write_bytes)(out, value)
         if flexible:
             tags: list[tuple[int, list[Buffer]]] = []
-            if self.diverging_epoch != EpochEndOffset():
+            if (value := self.diverging_epoch).epoch != -1 or value.end_offset != -1 or value.unknown_tagged_fields:
                 whole, out = out, []
                 append = out.append
                 value = self.diverging_epoch
@@ -790,7 +790,7 @@ class PartitionData(Struct):
                 tags.append((0, out))
                 out = whole
                 append = out.append
-            if self.current_leader != LeaderIdAndEpoch():
+            if (value := self.current_leader).leader_id != -1 or value.leader_epoch != -1 or value.unknown_tagged_fields:
                 whole, out = out, []
                 append = out.append
                 value = self.current_leader
@@ -798,7 +798,7 @@ class PartitionData(Struct):
                 tags.append((1, out))
                 out = whole
                 append = out.append
-            if self.snapshot_id != SnapshotId():
+            if (value := self.snapshot_id).end_offset != -1 or value.epoch != -1 or value.unknown_tagged_fields:
                 whole, out = out, []
                 append = out.append
                 value = self.snapshot_id

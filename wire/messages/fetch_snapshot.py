@@ -445,7 +445,7 @@ class FetchSnapshotResponsePartitionSnapshot(Struct):
         value = self.unaligned_records
         write_compact_bytes(out, value)
         tags: list[tuple[int, list[Buffer]]] = []
-        if self.current_leader != LeaderIdAndEpoch():
+        if (value := self.current_leader).leader_id != 0 or value.leader_epoch != 0 or value.unknown_tagged_fields:
             whole, out = out, []
             append = out.append
             value = self.current_leader

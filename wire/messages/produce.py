@@ -406,7 +406,7 @@ class PartitionProduceResponse(Struct):
                 (write_compact_string if flexible else write_string)(out, value)
         if flexible:
             tags: list[tuple[int, list[Buffer]]] = []
-            if version >= 10 and self.current_leader != LeaderIdAndEpoch():
+            if version >= 10 and ((value := self.current_leader).leader_id != -1 or value.leader_epoch != -1 or value.unknown_tagged_fields):
                 whole, out = out, []
                 append = out.append
                 value = self.current_leader

@@ -300,7 +300,7 @@ class UpdateRaftVoterResponse(Message):
         value: Any
         append(_ih.pack(self.throttle_time_ms, self.error_code))
         tags: list[tuple[int, list[Buffer]]] = []
-        if self.current_leader != CurrentLeader():
+        if (value := self.current_leader).leader_id != -1 or value.leader_epoch != -1 or value.host != '' or value.port != 0 or value.unknown_tagged_fields:
             whole, out = out, []
             append = out.append
             value = self.current_leader

@@ -1421,7 +1421,7 @@ class ConsumerGroupCurrentMemberAssignmentValueTopicPartitions(Struct):
         append(uvarint(len(value) + 1))
         append(pack(f">{len(value)}i", *value))
         tags: list[tuple[int, list[Buffer]]] = []
-        if (self.assignment_epochs is None or self.assignment_epochs):
+        if self.assignment_epochs is None or self.assignment_epochs:
             whole, out = out, []
             append = out.append
             value = self.assignment_epochs
@@ -2565,7 +2565,7 @@ class StreamsGroupMetadataValue(Message):
             tags.append((0, out))
             out = whole
             append = out.append
-        if (self.last_assignment_configs is None or self.last_assignment_configs):
+        if self.last_assignment_configs is None or self.last_assignment_configs:
             whole, out = out, []
             append = out.append
             value = self.last_assignment_configs
@@ -3216,7 +3216,7 @@ class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct):
         append(uvarint(len(value) + 1))
         append(pack(f">{len(value)}i", *value))
         tags: list[tuple[int, list[Buffer]]] = []
-        if (self.assignment_epochs is None or self.assignment_epochs):
+        if self.assignment_epochs is None or self.assignment_epochs:
             whole, out = out, []
             append = out.append
             value = self.assignment_epochs
