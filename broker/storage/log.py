@@ -303,6 +303,7 @@ class Log:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)
             return True
         try:
+            self._lower_recovery_point(offset)
             later = self.segments.from_offset(offset)[1:]
             # From the end on, so that a crash in between leaves no hole.
             self.segments.retire(later[::-1], delete_at_ms=now_ms + self.config.file_delete_delay_ms)
@@ -327,8 +328,13 @@ class Log:
             now_ms=now_ms,
         )
         self.set_high_watermark(min(self._high_watermark, end))
-        if end < self.recovery_point:
-            self.recovery_point = end
+        self._lower_recovery_point(end)
+
+    def _lower_recovery_point(self, offset: int) -> None:
+        """Before anything is cut, and durably: what is appended in its place is not on the device yet, and
+        a recovery that trusted the old point would not look at it. Raises OSError."""
+        if offset < self.recovery_point:
+            self.recovery_point = offset
             if self._on_truncation is not None:
                 self._on_truncation(self)
 
@@ -336,6 +342,7 @@ class Log:
         """Drop everything and go on at ``offset``: log start, log end and high watermark."""
         self.require_online()
         try:
+            self._lower_recovery_point(offset)
             self.segments.retire(list(self.segments)[::-1], delete_at_ms=now_ms + self.config.file_delete_delay_ms)
             self.segments.add(Segment(self._files, self.directory, offset, self.config, now_ms=now_ms))
             self.leader_epochs.clear()

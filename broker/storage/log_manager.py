@@ -104,9 +104,16 @@ class LogManager:
                     if other is not None:
                         raise StorageFault(f"{topic_partition} is there twice: {other.directory} and {path}")
                     self._load(directory, topic_partition, path, now_ms)
+                self._lower_recovery_points(directory)
             except OSError as error:
                 self._directory_failed(directory, error)
         self._require_a_directory()
+
+    def _lower_recovery_points(self, directory: LogDirectory) -> None:
+        """A log that came back shorter than its recovery point must not have the old one with its new data."""
+        logs = [log for log in self.logs.values() if self._directory_of[log.topic_partition] is directory]
+        if any(log.recovery_point < directory.recovery_points.get(log.topic_partition, 0) for log in logs):
+            directory.write_recovery_points(logs, durable=True)
 
     def _load(self, directory: LogDirectory, topic_partition: TopicPartition, path: str, now_ms: int) -> None:
         log = self._load_log(directory, topic_partition, path, self._config_for_topic(topic_partition.topic), now_ms)
@@ -238,14 +245,20 @@ class LogManager:
         log.topic_id = topic_id
         log.topic_id_is_durable = False
 
-    def _create(self, topic_partition: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
-        counts = {directory.path: 0 for directory in self._live()}
-        if not counts:
+    def _emptiest_directory(self) -> LogDirectory:
+        live = self._live()
+        if not live:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "all log directories (log.dirs) failed")
+        if len(live) == 1:
+            return live[0]
+        counts = {directory.path: 0 for directory in live}
         for directory in self._directory_of.values():
             if directory.path in counts:
                 counts[directory.path] += 1
-        place = self._directories[min(counts, key=lambda path: counts[path])]
+        return self._directories[min(counts, key=lambda path: counts[path])]
+
+    def _create(self, topic_partition: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
+        place = self._emptiest_directory()
         path = f"{place.path}/{topic_partition}"
         try:
             self._files.make_directory(path)

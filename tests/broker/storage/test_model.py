@@ -77,8 +77,8 @@ class Node:
         log.advance_high_watermark(log.log_end_offset)
 
     def next_sequence(self) -> int:
-        """What the batches say; without any, what the engine remembers."""
-        if self.expected:
+        """What the batches say; without any at the end, what the engine remembers."""
+        if self.expected and RecordBatch(self.expected[-1]).next_offset == self.log.log_end_offset:
             return RecordBatch(self.expected[-1]).last_sequence + 1
         entry = self.log.producer_state.entries.get(5)
         return 0 if entry is None else entry.last_sequence + 1
@@ -152,7 +152,8 @@ class Node:
             self.restart()
             return
         except KafkaError as error:
-            assert error.code is ErrorCode.KAFKA_STORAGE_ERROR, error
+            if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
+                raise
             if self.log.offline is None:
                 self.after = self.expected  # Refused, and nothing may have come of it.
         except (OSError, StorageFault):
@@ -177,17 +178,28 @@ class Node:
         self.start()
         found = all_batches(self.log)
         whole = self.expected if len(self.expected) >= len(self.after) else self.after
-        places = [whole.index(content) for content in found]
-        assert places == list(range(places[0], places[0] + len(places))) if places else True, "not consecutive"
+        self.check_order([whole.index(content) for content in found], found, power_loss)
         assert [content for content in promised if content not in found] == [], "promised and lost"
         self.expected = found
         self.epoch += 1
         self.check()
 
+    def check_order(self, places: list[int], found: list[bytes], power_loss: bool) -> None:
+        """Nothing twice, nothing out of order, nothing missing in between.
+
+        With the power a sealed segment that was not synced yet may lose whole batches at its end, while the
+        next one is there: Apache Kafka has the same hole. Only unpromised batches can be in it.
+        """
+        bases = self.log.segments.base_offsets
+        for place, following, content in zip(places, places[1:], found[1:], strict=False):
+            hole_allowed = power_loss and RecordBatch(content).base_offset in bases
+            assert following > place if hole_allowed else following == place + 1, "not consecutive"
+
     def check(self) -> None:
         assert all_batches(self.log) == self.expected
         if self.expected:
-            assert self.log.log_end_offset == RecordBatch(self.expected[-1]).next_offset
+            ends = (RecordBatch(self.expected[-1]).next_offset, self.log.segments.base_offsets[-1])
+            assert self.log.log_end_offset == max(ends)
 
 
 def held(log: Log) -> str:

@@ -155,7 +155,7 @@ def test_an_index_whose_entries_lie_is_found_out_and_made_anew(files: MemoryFile
 
 def test_garbage_in_a_log_that_claims_a_clean_stop_is_cut_off(files: MemoryFiles) -> None:
     log = open_log(files)
-    for number in range(10):
+    for _ in range(10):
         append(log, numbered(2))
     batches = all_batches(log)
     log.close()
