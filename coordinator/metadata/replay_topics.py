@@ -25,6 +25,11 @@ def topic(delta: MetadataDelta, record: records.TopicRecord) -> None:
     """A topic has been created; its partitions follow."""
     if delta.topic_id(record.name) is not None:
         raise MetadataReplayError(f"TopicRecord creates {record.name}, which exists already")
+    other = delta.topic(record.topic_id)
+    if other is not None:
+        raise MetadataReplayError(
+            f"TopicRecord creates {record.name} with id {uuid_text(record.topic_id)}, which is that of {other.name}"
+        )
     delta.create_topic(record.name, record.topic_id)
 
 

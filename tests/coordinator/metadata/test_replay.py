@@ -138,6 +138,7 @@ def test_a_topic_deleted_and_made_again_in_one_delta_has_only_the_new_settings()
 
 IMPOSSIBLE = [
     (records.TopicRecord(name="t", topic_id=b"\x0b" * 16), "t, which exists"),
+    (records.TopicRecord(name="u", topic_id=TOPIC_ID), "is that of t"),
     (records.RemoveTopicRecord(topic_id=b"\x0b" * 16), "CwsLCwsLCwsLCwsLCwsLCw"),
     (records.PartitionRecord(partition_id=0, topic_id=b"\x0b" * 16), "unknown"),
     (records.PartitionChangeRecord(partition_id=4, topic_id=TOPIC_ID), "t-4"),
