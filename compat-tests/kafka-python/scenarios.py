@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -123,25 +125,43 @@ def acks_of_every_kind_write(address: str) -> None:
         consumer.close()
 
 
+class Member(threading.Thread):
+    """A member that polls in its own thread, as one in its own process would; tells what it owns."""
+
+    def __init__(self, address: str, group: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self.consumer = KafkaConsumer(topic, bootstrap_servers=address, group_id=group, auto_offset_reset="earliest")
+        self.owned: set[TopicPartition] = set()
+        self.ending = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.ending.is_set():
+            self.consumer.poll(timeout_ms=200)
+            self.owned = set(self.consumer.assignment())
+        self.consumer.close()
+
+    def end(self) -> None:
+        self.ending.set()
+        self.join(30)
+
+
 @scenario
 def three_members_share_and_one_leaves(address: str) -> None:
     topic, group = unique("group"), unique("group")
     make_topic(address, topic, 6)
-    members = [KafkaConsumer(bootstrap_servers=address, group_id=group, auto_offset_reset="earliest") for _ in range(3)]
-    for member in members:
-        member.subscribe([topic])
+    members = [Member(address, group, topic) for _ in range(3)]
 
     def shared() -> bool:
-        for member in members:
-            member.poll(timeout_ms=200)
-        owned = [member.assignment() for member in members]
+        time.sleep(0.05)
+        owned = [member.owned for member in members]
         return sorted(map(len, owned)) == [6 // len(members)] * len(members) and len(set().union(*owned)) == 6
 
     until(shared, "three members with two partitions each")
-    members.pop().close()
+    members.pop().end()
     until(shared, "two members with three partitions each after one left")
     for member in members:
-        member.close()
+        member.end()
 
 
 @scenario
