@@ -51,6 +51,7 @@ class SnapshotSchedule:
         self._latest: tuple[MetadataImage, Quorum] | None = None
         self._timer: Timer | None = None
         self._writing: asyncio.Task[None] | None = None
+        self._closed = False
 
     def loaded(self, newest: SnapshotId) -> None:
         """The log has been loaded from this snapshot on."""
@@ -63,6 +64,9 @@ class SnapshotSchedule:
     def committed(self, image: MetadataImage, quorum: Quorum) -> None:
         """The image has changed: begin a snapshot if it is due, else see that it will be."""
         self._latest = (image, quorum)
+        self._see_to_the_next()
+
+    def _see_to_the_next(self) -> None:
         if self._writing is not None:
             return
         if self._bytes_since >= self._settings.max_record_bytes_between_snapshots:
@@ -110,6 +114,8 @@ class SnapshotSchedule:
             logger.warning("metadata snapshot %s was not written: %s", snapshot.file_name, error)
         finally:
             self._writing = None
+        if self._latest is not None and not self._closed:
+            self._see_to_the_next()
 
     def _clean_up(self, now_ms: int) -> None:
         """Remove the oldest snapshots while there is too much, never the newest."""
@@ -129,6 +135,7 @@ class SnapshotSchedule:
 
     async def close(self, image: MetadataImage, quorum: Quorum) -> None:
         """Let a snapshot in writing finish, or write one now if the next start gains by it."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
