@@ -44,6 +44,7 @@ def check_produced_batch(
         timestamp_before_max_ms=config.message_timestamp_before_max_ms,
         timestamp_after_max_ms=config.message_timestamp_after_max_ms,
         is_compacted=config.compacts,
+        max_decompressed_message_bytes=config.max_decompressed_message_bytes,
         topic_partition=topic_partition,
     )
 
