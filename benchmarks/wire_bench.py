@@ -55,134 +55,93 @@ def batch_of(count: int, value_size: int, compression: Compression = Compression
     return build_batch(records, compression=compression)
 
 
-def sample_messages() -> list[tuple[str, Any, int]]:
-    """(Name, message, version) of what brokers read and write most."""
-    batch = batch_of(1, 1024)
+Sample = tuple[str, Any, int]
+"""Name, message and version."""
+
+
+def produce_samples(batch: bytes) -> list[Sample]:
+    """A request with one batch for each of ten partitions, and its answer."""
+    partitions = [produce.PartitionProduceData(index=index, records=batch) for index in range(10)]
+    answers = [
+        produce.PartitionProduceResponse(index=index, base_offset=index * 1000, log_start_offset=0)
+        for index in range(10)
+    ]
+    topics = [produce.TopicProduceData(name="orders", partition_data=partitions)]
+    responses = [produce.TopicProduceResponse(name="orders", partition_responses=answers)]
     return [
         (
             "ProduceRequest v12, 10 partitions",
-            produce.ProduceRequest(
-                acks=-1,
-                timeout_ms=30_000,
-                topic_data=[
-                    produce.TopicProduceData(
-                        name="orders",
-                        partition_data=[
-                            produce.PartitionProduceData(index=index, records=batch) for index in range(10)
-                        ],
-                    )
-                ],
-            ),
+            produce.ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topics),
             12,
         ),
-        (
-            "ProduceResponse v12, 10 partitions",
-            produce.ProduceResponse(
-                responses=[
-                    produce.TopicProduceResponse(
-                        name="orders",
-                        partition_responses=[
-                            produce.PartitionProduceResponse(index=index, base_offset=index * 1000, log_start_offset=0)
-                            for index in range(10)
-                        ],
-                    )
-                ]
-            ),
-            12,
-        ),
-        (
-            "FetchRequest v16, 10 partitions",
-            fetch.FetchRequest(
-                max_wait_ms=500,
-                min_bytes=1,
-                topics=[
-                    fetch.FetchTopic(
-                        topic_id=TOPIC_ID,
-                        partitions=[
-                            fetch.FetchPartition(
-                                partition=index, fetch_offset=index * 1000, partition_max_bytes=1 << 20
-                            )
-                            for index in range(10)
-                        ],
-                    )
-                ],
-            ),
-            16,
-        ),
-        (
-            "FetchResponse v16, 10 partitions",
-            fetch.FetchResponse(
-                responses=[
-                    fetch.FetchableTopicResponse(
-                        topic_id=TOPIC_ID,
-                        partitions=[
-                            fetch.PartitionData(partition_index=index, high_watermark=1000, records=batch)
-                            for index in range(10)
-                        ],
-                    )
-                ]
-            ),
-            16,
-        ),
-        (
-            "MetadataResponse v12, 3 brokers, 20 topics of 6",
-            metadata.MetadataResponse(
-                cluster_id="odradek",
-                brokers=[
-                    metadata.MetadataResponseBroker(node_id=node, host="localhost", port=9092 + node)
-                    for node in range(3)
-                ],
-                topics=[
-                    metadata.MetadataResponseTopic(
-                        name=f"topic-{topic}",
-                        topic_id=TOPIC_ID,
-                        partitions=[
-                            metadata.MetadataResponsePartition(
-                                partition_index=index, leader_id=1, replica_nodes=[0, 1, 2], isr_nodes=[0, 1, 2]
-                            )
-                            for index in range(6)
-                        ],
-                    )
-                    for topic in range(20)
-                ],
-            ),
-            12,
-        ),
-        (
-            "JoinGroupRequest v9",
-            join_group.JoinGroupRequest(
-                group_id="group",
-                session_timeout_ms=45_000,
-                member_id="consumer-1-5f0d1f2e",
-                protocol_type="consumer",
-                protocols=[
-                    join_group.JoinGroupRequestProtocol(name=name, metadata=b"\0\3" + bytes(40))
-                    for name in ("range", "cooperative-sticky")
-                ],
-            ),
-            9,
-        ),
-        (
-            "OffsetCommitRequest v9, 10 partitions",
-            offset_commit.OffsetCommitRequest(
-                group_id="group",
-                generation_id_or_member_epoch=3,
-                member_id="consumer-1-5f0d1f2e",
-                topics=[
-                    offset_commit.OffsetCommitRequestTopic(
-                        name="orders",
-                        partitions=[
-                            offset_commit.OffsetCommitRequestPartition(
-                                partition_index=index, committed_offset=index * 1000, committed_metadata=""
-                            )
-                            for index in range(10)
-                        ],
-                    )
-                ],
-            ),
-            9,
-        ),
+        ("ProduceResponse v12, 10 partitions", produce.ProduceResponse(responses=responses), 12),
     ]
+
+
+def fetch_samples(batch: bytes) -> list[Sample]:
+    """A request for ten partitions, and an answer with a batch for each."""
+    partitions = [
+        fetch.FetchPartition(partition=index, fetch_offset=index * 1000, partition_max_bytes=2**20)
+        for index in range(10)
+    ]
+    answers = [fetch.PartitionData(partition_index=index, high_watermark=1000, records=batch) for index in range(10)]
+    topics = [fetch.FetchTopic(topic_id=TOPIC_ID, partitions=partitions)]
+    responses = [fetch.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=answers)]
+    return [
+        ("FetchRequest v16, 10 partitions", fetch.FetchRequest(max_wait_ms=500, min_bytes=1, topics=topics), 16),
+        ("FetchResponse v16, 10 partitions", fetch.FetchResponse(responses=responses), 16),
+    ]
+
+
+def metadata_sample() -> Sample:
+    """What a client asks when it starts: all topics of a small cluster."""
+    brokers = [metadata.MetadataResponseBroker(node_id=node, host="localhost", port=9092 + node) for node in range(3)]
+    partitions = [
+        metadata.MetadataResponsePartition(
+            partition_index=index, leader_id=1, replica_nodes=[0, 1, 2], isr_nodes=[0, 1, 2]
+        )
+        for index in range(6)
+    ]
+    topics = [
+        metadata.MetadataResponseTopic(name=f"topic-{topic}", topic_id=TOPIC_ID, partitions=partitions)
+        for topic in range(20)
+    ]
+    response = metadata.MetadataResponse(cluster_id="odradek", brokers=brokers, topics=topics)
+    return "MetadataResponse v12, 3 brokers, 20 topics of 6", response, 12
+
+
+def group_samples() -> list[Sample]:
+    """What the members of a classic group send."""
+    protocols = [
+        join_group.JoinGroupRequestProtocol(name=name, metadata=b"\0\3" + bytes(40))
+        for name in ("range", "cooperative-sticky")
+    ]
+    join = join_group.JoinGroupRequest(
+        group_id="group",
+        session_timeout_ms=45_000,
+        member_id="consumer-1-5f0d1f2e",
+        protocol_type="consumer",
+        protocols=protocols,
+    )
+    partitions = [
+        offset_commit.OffsetCommitRequestPartition(
+            partition_index=index, committed_offset=index * 1000, committed_metadata=""
+        )
+        for index in range(10)
+    ]
+    commit = offset_commit.OffsetCommitRequest(
+        group_id="group",
+        generation_id_or_member_epoch=3,
+        member_id="consumer-1-5f0d1f2e",
+        topics=[offset_commit.OffsetCommitRequestTopic(name="orders", partitions=partitions)],
+    )
+    return [("JoinGroupRequest v9", join, 9), ("OffsetCommitRequest v9, 10 partitions", commit, 9)]
+
+
+def sample_messages() -> list[Sample]:
+    """What brokers read and write most."""
+    batch = batch_of(1, 1024)
+    return [*produce_samples(batch), *fetch_samples(batch), metadata_sample(), *group_samples()]
 
 
 def bench_messages(wanted: str) -> None:

@@ -140,7 +140,7 @@ class RecordScan:
     """A resumable walk over records that checks each one's structure and keeps running totals.
 
     ``position`` is where the next record starts and ``count`` how many were walked.
-    ``max_timestamp_index`` is the first record that has ``max_timestamp_delta``; ``consecutive``
+    ``max_timestamp_index`` is the first record that has ``max_timestamp_delta`` (0 before any is walked); ``consecutive``
     says whether the offset deltas were 0, 1, 2 and so on.
     """
 
@@ -150,7 +150,7 @@ class RecordScan:
         self.null_keys: i64 = 0
         self.min_timestamp_delta: i64 = INT64_MAX
         self.max_timestamp_delta: i64 = INT64_MIN
-        self.max_timestamp_index: i64 = -1
+        self.max_timestamp_index: i64 = 0
         self.consecutive = True
 
     def advance(self, data: bytes, goal: i64, stop: i64) -> None:

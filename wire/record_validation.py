@@ -175,7 +175,7 @@ def validate_records(
                 f"Invalid record size: {largest} exceeds the configured maximum record size of"
                 f" {max_decompressed_message_bytes} (max.decompressed.message.bytes)."
             )
-    if batch.is_log_append_time:
+    if batch.is_log_append_time or not scan.count:
         least = most = batch.max_timestamp
         most_index = 0
     else:
