@@ -6,20 +6,19 @@ processes put on their path, so a user's own `broker` or `wire` package and ours
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
-def node_home() -> Path:
+def node_home() -> str:
     """The folder that holds wire/, coordinator/ and broker/."""
-    installed = PACKAGE / "_node"
-    return installed if installed.is_dir() else PACKAGE.parent
+    installed = os.path.join(PACKAGE, "_node")
+    return installed if os.path.isdir(installed) else os.path.dirname(PACKAGE)
 
 
 def put_first_on_path() -> None:
     """Make this process find our node's packages before any other of the same names."""
-    home = str(node_home())
-    if sys.path[:1] != [home]:
-        sys.path.insert(0, home)
+    if sys.path[:1] != [node_home()]:
+        sys.path.insert(0, node_home())
