@@ -27,7 +27,7 @@ REPORTED_HOSTS_MAX = 256
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """The settings that bound connections, under Kafka's names; defaults are Kafka's.
+    """The settings that bound connections, under Kafka's names; defaults are those of a node.
 
     `request_budget_bytes` (`queued.max.request.bytes`, without limit in Kafka) is finite here:
     a node must not be filled by what clients send.
@@ -42,7 +42,7 @@ class ConnectionLimits:
     max_connections_per_ip_overrides: dict[str, int] = field(default_factory=dict)
     protected_listener: str | None = None
     """The inter-broker listener where it is not the only one: never refused for `max.connections`."""
-    socket_listen_backlog_size: int = 50
+    socket_listen_backlog_size: int = 1024
 
 
 class ConnectionSet:

@@ -34,4 +34,7 @@ KINDER_DEFAULTS: dict[str, KinderDefault] = {
     "queued.max.request.bytes": KinderDefault(
         "268435456", "requests in hand cannot fill the memory, whatever clients send"
     ),
+    "socket.listen.backlog.size": KinderDefault(
+        "1024", "clients that come all at once are let in without waiting a second for their next try"
+    ),
 }
