@@ -140,8 +140,8 @@ class RecordScan:
     """A resumable walk over records that checks each one's structure and keeps running totals.
 
     ``position`` is where the next record starts and ``count`` how many were walked.
-    ``max_timestamp_index`` is the first record that has ``max_timestamp_delta`` (0 before any is walked); ``consecutive``
-    says whether the offset deltas were 0, 1, 2 and so on.
+    ``max_timestamp_index`` is the first record that has ``max_timestamp_delta`` (0 before any is
+    walked); ``consecutive`` says whether the offset deltas were 0, 1, 2 and so on.
     """
 
     def __init__(self, position: i64) -> None:
