@@ -23,6 +23,7 @@ from broker.storage.log_directory import (
 )
 from broker.storage.partition_metadata import write_topic_id
 from broker.storage.recovery import LogLoading, load_log
+from broker.storage.retention import delete_old_segments
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition, uuid_text
 
@@ -335,6 +336,17 @@ class LogManager:
         directory = self._directories.get(path.rpartition("/")[0])
         if directory is not None:
             self._directory_failed(directory, error)
+
+    def delete_old_segments(self, *, now_ms: int) -> int:
+        """Retention for every log (log.retention.check.interval.ms); the number of segments retired."""
+        count = 0
+        for log in list(self.logs.values()):
+            if log.offline is None:
+                try:
+                    count += delete_old_segments(log, now_ms=now_ms)
+                except KafkaError:
+                    continue  # The directory is offline now, and whoever listens was told.
+        return count
 
     def remove_expired_producers(self, *, now_ms: int) -> None:
         """C10, for every log (producer.id.expiration.check.interval.ms)."""

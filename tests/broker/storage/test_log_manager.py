@@ -9,7 +9,7 @@ import pytest
 from log_fixture import NOW_MS, all_batches, append, idempotent, numbered
 
 from broker.config_log import LogConfig
-from broker.storage.faulty_files import Fault, FaultyFiles
+from broker.storage.faulty_files import Crash, Fault, FaultyFiles
 from broker.storage.files import DiskFiles, Files, StorageFault
 from broker.storage.log_manager import LogManager
 from broker.storage.memory_files import MemoryFiles
@@ -325,3 +325,34 @@ def test_many_partitions_share_few_descriptors(tmp_path: Path) -> None:
     again = started(DiskFiles(max_open=50), str(tmp_path / "data"))
     assert sum(log.log_end_offset for log in again.logs.values()) == 300
     again.close(now_ms=NOW_MS)
+
+
+def test_the_recovery_point_is_lowered_before_anything_is_cut() -> None:
+    files = FaultyFiles()
+    manager = started(files)
+    log = created(manager)
+    for _ in range(20):
+        append(log, numbered(1))
+    log.flush(now_ms=NOW_MS)
+    manager.checkpoint_recovery_points()
+    assert b"topic 0 20\n" in files.content.read("/data/recovery-point-offset-checkpoint")
+    files.fail("truncate", ".log", Fault("crash"))
+    with pytest.raises(Crash):
+        log.truncate_to(7, now_ms=NOW_MS)
+    assert b"topic 0 7\n" in files.survivor().read("/data/recovery-point-offset-checkpoint")
+
+
+def test_a_log_that_comes_back_short_lowers_its_recovery_point_before_anything_is_appended() -> None:
+    files = MemoryFiles()
+    manager = started(files)
+    log = created(manager)
+    for _ in range(20):
+        append(log, numbered(1))
+    log.flush(now_ms=NOW_MS)
+    manager.checkpoint_recovery_points()
+    torn = files.open(f"{log.directory}/{0:020d}.log")
+    torn.truncate(torn.size // 2 + 5)
+    torn.release()
+    files.forget_locks()
+    assert started(files).logs[PARTITION].log_end_offset == 10
+    assert b"topic 0 10\n" in files.read("/data/recovery-point-offset-checkpoint")
