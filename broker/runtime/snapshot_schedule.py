@@ -110,12 +110,13 @@ class SnapshotSchedule:
             self._bytes_since -= covered_bytes
             self._clean_up(now_ms)
         except (OSError, KafkaError) as error:
-            # The log is whole without it; the next one that is due tries again.
+            # The log is whole without it; the next commit tries again.
             logger.warning("metadata snapshot %s was not written: %s", snapshot.file_name, error)
-        finally:
             self._writing = None
-        if self._latest is not None and not self._closed:
-            self._see_to_the_next()
+        else:
+            self._writing = None
+            if not self._closed:
+                self._see_to_the_next()
 
     def _clean_up(self, now_ms: int) -> None:
         """Remove the oldest snapshots while there is too much, never the newest."""
