@@ -14,6 +14,7 @@ import compile_kernels
 
 ROOT = Path(__file__).parents[2]
 TESTS = (
+    "conftest",
     "record_strategies",
     "test_record_kernel",
     "test_record_batches",
