@@ -1,4 +1,4 @@
-"""What logs need from time to time: checkpoints, syncing of sealed segments, expiry of producers.
+"""What logs need from time to time: checkpoints, syncing of sealed segments, retention, expiry of producers.
 
 Each duty has Kafka's interval, but no timer of its own beat: a duty is armed when the node is asked
 for something, runs once an interval later, and is armed by the next request again. So a node that
@@ -36,7 +36,10 @@ class LogUpkeep:
         self._is_closed = False
         self._idle_duties: list[tuple[int, Callable[[], None]]] = []
         self._timers: dict[Callable[[], None], Timer] = {}
-        duties = [(config["producer.id.expiration.check.interval.ms"], self._remove_expired_producers)]
+        duties = [
+            (config["producer.id.expiration.check.interval.ms"], self._remove_expired_producers),
+            (config["log.retention.check.interval.ms"], self._delete_old_segments),
+        ]
         if not config.in_memory:
             duties += [
                 (config["replica.high.watermark.checkpoint.interval.ms"], log_manager.checkpoint_high_watermarks),
@@ -61,6 +64,12 @@ class LogUpkeep:
     def _remove_expired_producers(self) -> None:
         self._log_manager.remove_expired_producers(now_ms=self._clock.now_ms())
 
+    def _delete_old_segments(self) -> None:
+        """Retention, and the end of files whose delay is over."""
+        now_ms = self._clock.now_ms()
+        self._log_manager.delete_old_segments(now_ms=now_ms)
+        self._log_manager.run_due(now_ms=now_ms)
+
     def _flush_due(self) -> None:
         self._log_manager.flush_due(now_ms=self._clock.now_ms())
 
@@ -84,6 +93,8 @@ class LogUpkeep:
             log.fail(error)
         else:
             log.finish_flush(task)
+        finally:
+            task.release()
 
     async def close(self) -> None:
         """Stop; a sync that is under way ends first, its thread cannot be stopped."""

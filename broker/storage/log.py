@@ -11,7 +11,7 @@ from random import Random
 
 from broker.config_log import LogConfig
 from broker.storage import log_reading
-from broker.storage.files import File, Files
+from broker.storage.files import Files
 from broker.storage.flush_task import FlushTask
 from broker.storage.leader_epochs import LeaderEpochs
 from broker.storage.log_appending import (
@@ -424,21 +424,22 @@ class Log:
         base = self.segments.active.base_offset
         if self.offline is not None or base <= self.recovery_point:
             return None
-        files: list[File] = []
-        task = FlushTask(files, base)
+        task = FlushTask(base)
         try:
             for segment in self.segments.from_offset(self.recovery_point)[:-1]:
-                files.extend(map(self._files.open, segment.durable_paths()))
+                for path in segment.durable_paths():
+                    task.add(self._files.open(path))
             self.leader_epochs.sync()
             self.snapshots.sync()
             self._files.sync_directory(self.directory)
         except OSError as error:
-            task.abandon()
+            task.release()
             raise self.fail(error) from error
         return task
 
     def finish_flush(self, task: FlushTask) -> None:
         """``task.run`` came back: its segments need no recovery any more."""
+        task.release()
         self.recovery_point = max(self.recovery_point, min(task.recovery_point, self.log_end_offset))
 
     def update_config(self, config: LogConfig) -> None:

@@ -15,7 +15,6 @@ from broker.storage.files import Files, StorageFault
 from broker.storage.log import FlushTask, Log
 from broker.storage.log_directory import (
     DELETE_SUFFIX,
-    METADATA_PARTITION,
     STRAY_SUFFIX,
     LogDirectory,
     leaving_name,
@@ -149,17 +148,6 @@ class LogManager:
             on_failure=self._log_failed,
             on_truncation=self._log_truncated,
         )
-
-    def open_metadata_log(self, config: LogConfig, *, now_ms: int, directory: str | None = None) -> Log:
-        """The log `__cluster_metadata-0` in ``directory`` (metadata.log.dir; else the first), made if missing.
-
-        It is the quorum's own: not among ``logs``, not checkpointed here, closed by its owner.
-        """
-        place = self._directories[directory] if directory is not None else next(iter(self._directories.values()))
-        path = f"{place.path}/{METADATA_PARTITION}"
-        is_new = not self._files.is_directory(path)
-        self._files.make_directory(path)
-        return self._load_log(place, METADATA_PARTITION, path, config, now_ms, is_new=is_new)
 
     # --- directories ----------------------------------------------------------------------------
 
@@ -344,6 +332,8 @@ class LogManager:
             if log.offline is None:
                 try:
                     count += delete_old_segments(log, now_ms=now_ms)
+                    if self._delete_at_once:
+                        log.segments.delete_due(now_ms + log.config.file_delete_delay_ms)
                 except KafkaError:
                     continue  # The directory is offline now, and whoever listens was told.
         return count

@@ -105,6 +105,8 @@ class Node:
                 task.run()
             except OSError as error:
                 raise log.fail(error) from error
+            finally:
+                task.release()
             log.finish_flush(task)
 
     def roll(self) -> None:
