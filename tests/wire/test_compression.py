@@ -101,6 +101,15 @@ def test_lz4_frames_with_checksums_are_read_and_linked_blocks_refused(content_ch
                 assert decompress(Compression.LZ4, packed, MIB) == b"lz4 " * 50_000
 
 
+def test_lz4_frames_that_are_none_are_refused() -> None:
+    frame = cramjam.lz4.Compressor(level=1, content_checksum=True, block_linked=False)
+    frame.compress(b"lz4 " * 50)
+    packed = bytes(frame.finish())
+    for bad in (packed[:-1], packed[:-4], packed[:5] + b"\x30" + packed[6:], packed[:4] + b"\xa0" + packed[5:], b"lz4"):
+        with pytest.raises(MalformedMessage):
+            decompress(Compression.LZ4, bad, MIB)
+
+
 def test_zstd_frames_with_a_content_size_and_in_a_row_are_read() -> None:
     streaming = cramjam.zstd.Compressor(level=3)
     streaming.compress(b"x" * 300_000)

@@ -198,6 +198,12 @@ def test_the_greatest_timestamp_and_the_first_record_that_has_it() -> None:
     assert (written.max_timestamp, written.has_valid_crc()) == (NOW, True)
 
 
+def test_timestamps_that_do_not_fit_64_bits_are_refused() -> None:
+    """Kafka lets them wrap around, which no reader undoes."""
+    batch = _raw_batch(encode_record(0, 2**63 - 1, b"k", b"v", ()), 1)
+    assert _code(validate_records, batch, now_ms=NOW) is ErrorCode.INVALID_RECORD
+
+
 def test_a_bomb_is_refused_at_the_limit() -> None:
     bomb = RecordBatch(build_batch([NewRecord(b"k", bytes(5_000_000), (), NOW)], compression=Compression.ZSTD))
     assert bomb.size_bytes < 2000
