@@ -209,7 +209,7 @@ def _check_min_insync_replicas(kind: int, name: str, key: str, value: str | None
     """With ELR the controller decides by the cluster-wide value: it must be there, and no broker's own (I34)."""
     if kind != resources.BROKER or key != MIN_INSYNC_REPLICAS or not _has_elr(view):
         return
-    if name and value is not None:
+    if name:
         raise KafkaError(
             ErrorCode.INVALID_CONFIG,
             f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled: "

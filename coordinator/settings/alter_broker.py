@@ -70,11 +70,11 @@ def _check_updates(proposed: Mapping[str, str], per_broker: bool) -> None:
     fixed, listener_only, broker_only = [], [], []
     for name in proposed:
         update = update_of(name)
-        if update is Update.READ_ONLY or name.startswith(PREFIX):
+        if (update is Update.READ_ONLY and base_name(name) == name) or name.startswith(PREFIX):
             fixed.append(name)
         elif update is Update.PER_LISTENER and base_name(name) == name:
             listener_only.append(name)
-        elif update in (Update.PER_BROKER, Update.PER_LISTENER) or base_name(name) != name:
+        elif update in (Update.PER_BROKER, Update.PER_LISTENER):
             broker_only.append(name)
     if fixed:
         raise InvalidSetting(f"Cannot update these configs dynamically: {_bracketed(fixed)}")

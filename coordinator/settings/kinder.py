@@ -16,6 +16,16 @@ class KinderDefault(NamedTuple):
     why: str
 
 
+KINDER_BEHAVIOUR = (
+    "With a single voter an internal topic gets as many replicas as there are brokers, where "
+    "its setting asks for more (`offsets.topic.replication.factor` and its like stay 3).",
+    "A Metadata request that creates its topic is answered with the topic and its leader, without an error before.",
+    "A request for a coordinator waits for the internal topic it needs instead of being refused while that is made.",
+    "Index files of logs grow with what is in them instead of having their full size from the start.",
+    "Refusals name the object, the value, the limit and the setting.",
+)
+"""What else is kinder, without a setting; one sentence each."""
+
 KINDER_DEFAULTS: dict[str, KinderDefault] = {
     "controller.listener.names": KinderDefault(
         "CONTROLLER", "a node that is its own controller needs no listener for it, and so no setting"

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from coordinator.settings.broker import base_name, broker_setting, broker_synonyms
-from coordinator.settings.definition import Setting
+from coordinator.settings.definition import Setting, Update
 from coordinator.settings.node import NODE
 from coordinator.settings.rules import parse
 from coordinator.settings.topic import TOPIC
@@ -82,7 +82,7 @@ class BrokerLayers(NamedTuple):
             found += [ConfigSynonym(n, None if sensitive else layer[n], source) for n in names if n in layer]
         for one in names:
             default = self.default(one)
-            if default is not None:
+            if default is not None and not is_dynamic_only(one):
                 found.append(ConfigSynonym(one, None if sensitive else default, ConfigSource.DEFAULT))
         # What stands before the setting's own first value would hold for another setting only.
         while found and found[0].name != name:
@@ -114,7 +114,8 @@ class BrokerValues:
 
     def extra_names(self) -> list[str]:
         """Names that are set and that no table knows, or that are hidden unless set."""
-        return [name for name in self._texts if (s := find_listed(name)) is None or s.internal]
+        listed = ((name, find_listed(name)) for name in self._texts)
+        return [name for name, setting in listed if setting is None or setting.internal or is_dynamic_only(name)]
 
     def topic_default(self, name: str) -> Value:
         """The value of a topic setting where the topic has none of its own."""
@@ -164,6 +165,12 @@ def find_setting(name: str) -> Setting | None:
 def find_listed(name: str) -> Setting | None:
     """A broker setting or one of our own by its own name."""
     return broker_setting(name) or NODE.get(name)
+
+
+def is_dynamic_only(name: str) -> bool:
+    """Whether a setting is known only where it is set: it is not listed, and its default is not shown."""
+    setting = find_listed(name)
+    return setting is not None and setting.update is Update.DYNAMIC_ONLY
 
 
 def is_sensitive(name: str) -> bool:
