@@ -72,6 +72,7 @@ class NodeState:
         self._on_fault = on_fault
         self._cluster_id = cluster_id or config["odradek.cluster.id"]
         self._first_producer_id = first_producer_id
+        self._is_open = False
         self._metadata_log: Log | None = None
         self._due_timer: Timer | None = None
         self._isr_changes: IsrChanges
@@ -118,6 +119,7 @@ class NodeState:
         self.upkeep = LogUpkeep(self.log_manager, self._clock, self._config)
         self._open_partitions()
         await self.lifecycle.unfence()
+        self._is_open = True
 
     def _open_log_directories(self) -> None:
         config = self._config
@@ -247,20 +249,21 @@ class NodeState:
     # --- closing -------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Take leave of the cluster and close what was opened, so that the next start is clean."""
-        broker_epoch = -1
-        if self.replica_manager is not None:
-            await self.lifecycle.shut_down()
-            broker_epoch = self.lifecycle.broker_epoch
+        """Take leave of the cluster and close what was opened, so that the next start is clean.
+
+        What did not open whole is let go of instead: nothing may vouch for directories that were not
+        read, or that are another process's.
+        """
+        if not self._is_open or self.log_manager is None or self._metadata_log is None:
+            await self.abandon()
+            return
+        await self.lifecycle.shut_down()
         await self._close_parts()
-        now_ms = self._clock.now_ms()
-        if self._metadata_log is not None:
-            self._metadata_log.close()
-        if self.log_manager is not None:
-            self.log_manager.close(now_ms=now_ms, broker_epoch=broker_epoch)
+        self._metadata_log.close()
+        self.log_manager.close(now_ms=self._clock.now_ms(), broker_epoch=self.lifecycle.broker_epoch)
 
     async def abandon(self) -> None:
-        """Let go of everything without a clean end: the files are to be deleted (reset)."""
+        """Let go of everything without a clean end, as a crash would (a reset deletes the files)."""
         await self._close_parts()
         if self._metadata_log is not None:
             self._metadata_log.segments.close_files()

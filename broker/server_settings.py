@@ -25,7 +25,12 @@ SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL":
 LONG_MAX = 2**63 - 1
 
 
-LIMIT_SETTINGS = ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+LIMIT_SETTINGS = (
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
+)
 """What of `connection_limits` may change while the node runs."""
 
 # --- network ---------------------------------------------------------------------------------------
@@ -45,6 +50,10 @@ def connection_limits(config: BrokerConfig) -> ConnectionLimits:
         },
         max_connections_per_ip=config["max.connections.per.ip"],
         max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
+        max_connection_creation_rate=config["max.connection.creation.rate"],
+        listener_max_connection_creation_rate={
+            name: int(str(config.listener_value(name, "max.connection.creation.rate"))) for name in broker_listeners
+        },
         protected_listener=config.inter_broker_listener_name if len(broker_listeners) > 1 else None,
         socket_listen_backlog_size=config["socket.listen.backlog.size"],
     )

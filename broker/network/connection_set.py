@@ -9,9 +9,11 @@ import asyncio
 import logging
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from broker.network.connection import Connection, ReadBuffer
+from broker.network.creation_rate import CreationRate
 from broker.network.request_budget import RequestBudget
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class ConnectionLimits:
     listener_max_connections: dict[str, int] = field(default_factory=dict)
     max_connections_per_ip: int = INT_MAX
     max_connections_per_ip_overrides: dict[str, int] = field(default_factory=dict)
+    max_connection_creation_rate: int = INT_MAX
+    listener_max_connection_creation_rate: dict[str, int] = field(default_factory=dict)
     protected_listener: str | None = None
     """The inter-broker listener where it is not the only one: never refused for `max.connections`."""
     socket_listen_backlog_size: int = 1024
@@ -59,6 +63,10 @@ class ConnectionSet:
         self._by_listener: Counter[str] = Counter()
         self._by_host: Counter[str] = Counter()
         self._idle_timer: Timer | None = None
+        self._rate: CreationRate | None = None
+        self._listener_rates: dict[str, CreationRate] = {}
+        self._rate_timer: Timer | None = None
+        self._set_rates()
         self._reported: set[tuple[str, str]] = set()
         self._closed = asyncio.Event()
         self._accepted = 0
@@ -82,8 +90,14 @@ class ConnectionSet:
 
     @limits.setter
     def limits(self, limits: ConnectionLimits) -> None:
+        changed_rates = (
+            limits.max_connection_creation_rate != self._limits.max_connection_creation_rate
+            or limits.listener_max_connection_creation_rate != self._limits.listener_max_connection_creation_rate
+        )
         self._limits = limits
         self.budget.limit_bytes = limits.request_budget_bytes
+        if changed_rates:
+            self._set_rates()
         self._let_in_held()
 
     # --- coming and going --------------------------------------------------------------------
@@ -107,14 +121,13 @@ class ConnectionSet:
             )
             connection.close("more connections from one address than max.connections.per.ip")
             return
-        if self._has_place(connection.listener_name) and not self._held:
+        if not self._held and self._wait_ms(connection.listener_name) == 0.0:
             self._place(connection)
-        elif connection.listener_name == limits.protected_listener:
-            self._place(connection)
-            self._close_least_recently_used()
         elif len(self._held) < limits.socket_listen_backlog_size:
             connection.hold()
             self._held.append(connection)
+            if self._rate_timer is None:
+                self._let_in_held()
         else:
             connection.close("more connections than max.connections")
 
@@ -136,24 +149,56 @@ class ConnectionSet:
                 self._idle_timer.cancel()
                 self._idle_timer = None
 
-    def _has_place(self, listener_name: str) -> bool:
-        limits = self._limits
-        listener_max = limits.listener_max_connections.get(listener_name, INT_MAX)
-        if self._by_listener[listener_name] >= listener_max:
-            return False
-        return self._by_listener.total() < limits.max_connections
+    def _wait_ms(self, listener_name: str) -> float:
+        """How long a connection has to wait for its place: 0 not at all, infinite for one to be free."""
+        limits, now_ms = self._limits, self.clock.monotonic_ms()
+        if self._by_listener[listener_name] >= limits.listener_max_connections.get(listener_name, INT_MAX):
+            return inf
+        is_protected = listener_name == limits.protected_listener
+        if not is_protected and self._by_listener.total() >= limits.max_connections:
+            return inf
+        rates = [self._listener_rates.get(listener_name), None if is_protected else self._rate]
+        return max(0.0 if rate is None else rate.wait_ms(now_ms) for rate in rates)
 
     def _place(self, connection: Connection) -> None:
-        self._by_listener[connection.listener_name] += 1
+        listener_name = connection.listener_name
+        self._by_listener[listener_name] += 1
         connection.is_placed = True
+        for rate in (self._rate, self._listener_rates.get(listener_name)):
+            if rate is not None:
+                rate.count()
         self._arm_idle_timer(self._limits.connections_max_idle_ms)
+        if listener_name == self._limits.protected_listener:
+            self._close_least_recently_used()
 
     def _let_in_held(self) -> None:
+        """Give free places to those that wait, in their order; come back when the rate allows the next."""
+        soonest_ms = inf
         for connection in tuple(self._held):
-            if self._has_place(connection.listener_name):
+            wait_ms = self._wait_ms(connection.listener_name)
+            if wait_ms == 0.0:
                 self._held.remove(connection)
                 self._place(connection)
                 connection.let_in()
+            soonest_ms = min(soonest_ms, wait_ms or inf)
+        self._arm_rate_timer(soonest_ms)
+
+    def _arm_rate_timer(self, wait_ms: float) -> None:
+        if self._rate_timer is not None:
+            self._rate_timer.cancel()
+            self._rate_timer = None
+        if wait_ms != inf:
+            self._rate_timer = self.clock.call_later(wait_ms, self._let_in_held)
+
+    def _set_rates(self) -> None:
+        limits, now_ms = self._limits, self.clock.monotonic_ms()
+        per_second = limits.max_connection_creation_rate
+        self._rate = CreationRate(per_second, now_ms) if per_second < INT_MAX else None
+        self._listener_rates = {
+            name: CreationRate(rate, now_ms)
+            for name, rate in limits.listener_max_connection_creation_rate.items()
+            if rate < INT_MAX
+        }
 
     def _close_least_recently_used(self) -> None:
         if self._by_listener.total() <= self._limits.max_connections:

@@ -46,6 +46,11 @@ async def create_topics(node: RunningNode, count: int) -> None:
     assert {result.error_code for result in response.topics} == {0}
 
 
+def contents(directory: Path) -> dict[Path, bytes]:
+    """Every file below a directory."""
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
 # --- start and stop -----------------------------------------------------------------------------
 
 
@@ -108,10 +113,31 @@ async def test_a_taken_port_is_told_before_anything_is_written(tmp_path: Path) -
 
 async def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     settings = {"odradek.memory": "false", "log.dirs": str(tmp_path)}
-    async with running_node(settings):
+    async with running_node(settings) as node:
+        client = await RawClient.connect(node.port)
+        await client.call(metadata(12))
+        node.clock.move(120_000)
+        before = contents(tmp_path)
         with pytest.raises(StorageFault, match=str(tmp_path)):
             async with running_node(settings):
                 raise AssertionError("two nodes share a directory")
+        assert contents(tmp_path) == before, "the node that was refused has touched the other's files"
+        await client.close()
+
+
+async def test_a_node_that_could_not_read_its_directory_does_not_vouch_for_it(tmp_path: Path) -> None:
+    settings = {"odradek.memory": "false", "log.dirs": str(tmp_path)}
+    async with running_node(settings):
+        pass
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    (tmp_path / "no topic data").mkdir()
+    with pytest.raises(StorageFault, match="no topic data"):
+        async with running_node(settings):
+            raise AssertionError("the node started over a directory it does not understand")
+    (tmp_path / "no topic data").rmdir()
+    assert not (tmp_path / ".kafka_cleanshutdown").exists(), "the next start has to look through the logs"
+    async with running_node(settings):
+        pass
 
 
 async def test_a_stop_answers_waiting_requests_or_closes_and_leaves_no_task() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from broker.network.connection import FIRST_ALLOCATION_BYTES, READ_AHEAD_BYTES, SHARED_BUFFER_BYTES
 from broker.network.connection_set import ConnectionLimits
+from broker.network.listener import Listener, ListenerConfig
 from broker.network.peer import CloseConnection, Peer
 from tests.broker.network.network_fixture import eventually, network
 from tests.broker.raw_client import RawClient
@@ -367,6 +368,63 @@ async def test_a16_an_address_over_its_limit_is_closed_at_once() -> None:
         third = await RawClient.connect(running.port)
         assert await third.call(framed(b"3")) == b"3"
         await third.close()
+
+
+async def test_a16_a_creation_rate_delays_what_comes_too_fast() -> None:
+    async with network(echo, ConnectionLimits(max_connection_creation_rate=1)) as running:
+        clients = [await RawClient.connect(running.port) for _ in range(12)]
+        for number, client in enumerate(clients):
+            client.send(framed(b"%d" % number))
+        for number, client in enumerate(clients[:10]):
+            assert await client.answer() == b"%d" % number
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(clients[10].reader.read(1), 0.05)
+        running.clock.move(1_000)
+        assert await clients[10].answer() == b"10"
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(clients[11].reader.read(1), 0.05)
+        # The rate is lifted while one waits.
+        running.connections.limits = ConnectionLimits()
+        assert await clients[11].answer() == b"11"
+        for client in clients:
+            await client.close()
+
+
+async def test_a16_a_listener_without_places_does_not_hold_back_another() -> None:
+    limits = ConnectionLimits(listener_max_connections={"PLAINTEXT": 1})
+    async with network(echo, limits) as running:
+        other = Listener(ListenerConfig("OTHER", "127.0.0.1", 0), running.connections, echo)
+        other.bind()
+        await other.start()
+        first = await RawClient.connect(running.port)
+        assert await first.call(framed(b"1")) == b"1"
+        second = await RawClient.connect(running.port)
+        second.send(framed(b"2"))
+        third = await RawClient.connect(other.port)
+        assert await third.call(framed(b"3")) == b"3"
+        await first.close()
+        assert await second.answer() == b"2"
+        for client in (second, third):
+            await client.close()
+        await other.close()
+
+
+async def test_a16_the_brokers_own_listener_takes_a_place_from_the_idlest() -> None:
+    limits = ConnectionLimits(max_connections=2, protected_listener="BROKERS")
+    async with network(echo, limits) as running:
+        brokers = Listener(ListenerConfig("BROKERS", "127.0.0.1", 0), running.connections, echo)
+        brokers.bind()
+        await brokers.start()
+        idle, busy = [await RawClient.connect(running.port) for _ in range(2)]
+        assert await idle.call(framed(b"1")) == b"1"
+        assert await busy.call(framed(b"2")) == b"2"
+        broker = await RawClient.connect(brokers.port)
+        assert await broker.call(framed(b"3")) == b"3"
+        assert await idle.rest() == b""
+        assert await busy.call(framed(b"4")) == b"4"
+        for client in (busy, broker):
+            await client.close()
+        await brokers.close()
 
 
 async def test_five_hundred_connections_are_answered_and_leave_nothing() -> None:
