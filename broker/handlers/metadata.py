@@ -176,6 +176,8 @@ class _View:
             for broker in self.image.alive_brokers()
             if broker.endpoint(context.listener_name) is not None
         }
+        # The directories in which a replica of each live broker can be read.
+        self._online = {broker_id: broker.online_directories() for broker_id, broker in self.alive.items()}
         self._hides_dead = context.api_version == 0
         self._no_listener = (
             ErrorCode.LISTENER_NOT_FOUND
@@ -211,12 +213,12 @@ class _View:
             leader_epoch=partition.leader_epoch,
             replica_nodes=replicas,
             isr_nodes=isr,
-            offline_replicas=[replica for replica in partition.replicas if self._is_offline(replica, partition)],
+            offline_replicas=[
+                replica
+                for replica, directory in zip(partition.replicas, partition.directories, strict=True)
+                if replica not in self._online or directory not in self._online[replica]
+            ],
         )
-
-    def _is_offline(self, replica: int, partition: PartitionImage) -> bool:
-        broker = self.alive.get(replica)
-        return broker is None or not broker.is_online(partition.directory_of(replica))
 
 
 def _response(

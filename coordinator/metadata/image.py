@@ -7,7 +7,7 @@ change depends on what changed, not on how many topics or partitions exist. A ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,6 +124,13 @@ class FeatureRange(NamedTuple):
     max_level: int
 
 
+class _EveryDirectory(Container[bytes]):
+    """All directory ids but the one that says that the directory is lost."""
+
+    def __contains__(self, directory_id: object) -> bool:
+        return directory_id != DIRECTORY_LOST
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerImage:
     """A registered broker (Kafka: BrokerRegistration). Fenced brokers are registered, not alive."""
@@ -146,14 +153,16 @@ class BrokerImage:
                 return endpoint
         return None
 
+    def online_directories(self) -> Container[bytes]:
+        """The ids of the log directories in which a replica on this broker can be read: its live ones, and the
+        ids that stand for "not known yet". A broker that has named none has them all online."""
+        if not self.log_dirs:
+            return _EveryDirectory()
+        return frozenset((*self.log_dirs, DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING))
+
     def is_online(self, directory_id: bytes) -> bool:
-        """Whether a replica in this log directory can be read: the directory is one of the broker's
-        live ones, or it is not known which one it is (reserved ids)."""
-        if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
-            return True
-        if directory_id == DIRECTORY_LOST:
-            return False
-        return not self.log_dirs or directory_id in self.log_dirs
+        """Whether a replica in this log directory can be read."""
+        return directory_id in self.online_directories()
 
     @property
     def active(self) -> bool:
