@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from broker.storage.files import File
+
+if TYPE_CHECKING:
+    from broker.storage.log import Log
 
 
 class FlushTask:
@@ -32,3 +37,22 @@ class FlushTask:
         for file in files:
             file.release()
             file.release()
+
+
+def start_flush(log: Log) -> FlushTask | None:
+    """See ``Log.start_flush``. Raises KafkaError."""
+    base = log.segments.active.base_offset
+    if log.offline is not None or base <= log.recovery_point:
+        return None
+    task = FlushTask(base)
+    try:
+        for segment in log.segments.from_offset(log.recovery_point)[:-1]:
+            for path in segment.durable_paths():
+                task.add(log.files.open(path))
+        log.leader_epochs.sync()
+        log.snapshots.sync()
+        log.files.sync_directory(log.directory)
+    except OSError as error:
+        task.release()
+        raise log.fail(error) from error
+    return task

@@ -12,7 +12,7 @@ from random import Random
 from broker.config_log import LogConfig
 from broker.storage import log_reading
 from broker.storage.files import Files
-from broker.storage.flush_task import FlushTask
+from broker.storage.flush_task import FlushTask, start_flush
 from broker.storage.leader_epochs import LeaderEpochs
 from broker.storage.log_appending import (
     NO_TRANSACTION_VERSION,
@@ -26,7 +26,7 @@ from broker.storage.partition_metadata import FILE_NAME as PARTITION_METADATA
 from broker.storage.producer_snapshots import ProducerSnapshots
 from broker.storage.producer_state import AppendOrigin, ProducerState, VerificationGuard
 from broker.storage.replay import rebuild_producer_state
-from broker.storage.segment import CorruptSegment, Segment
+from broker.storage.segment import SWAP_SUFFIX, CorruptSegment, Segment
 from broker.storage.transaction_index import AbortedTransactionEntry
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition
@@ -62,7 +62,7 @@ class Log:
         chance: Random | None = None,
     ) -> None:
         """Put together what ``recovery.load_log`` found; use that."""
-        self._files = files
+        self.files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -79,6 +79,10 @@ class Log:
         """False until partition.metadata is on the device: that happens before the first data."""
         self.offline: str | None = None
         """Why the log cannot be used, None while it can."""
+        self.first_dirty_offset: int | None = None
+        """Where compaction goes on; None if it never ran (cleaner-offset-checkpoint)."""
+        self.uncleanable: str | None = None
+        """Why the cleaner leaves the log alone from now on (J19)."""
         self._high_watermark = log_start_offset
         self._on_failure = on_failure
         self._on_truncation = on_truncation
@@ -274,7 +278,7 @@ class Log:
             self.producer_state.end_offset = base_offset
             self.snapshots.take(self.producer_state)
             segment = Segment(
-                self._files,
+                self.files,
                 self.directory,
                 base_offset,
                 self.config,
@@ -319,6 +323,8 @@ class Log:
         end = self.log_end_offset
         self.log_start_offset = min(self.log_start_offset, end)
         self.leader_epochs.truncate_from_end(end)
+        if self.first_dirty_offset is not None:
+            self.first_dirty_offset = min(self.first_dirty_offset, end)
         rebuild_producer_state(
             self.producer_state,
             self.snapshots,
@@ -344,7 +350,7 @@ class Log:
         try:
             self._lower_recovery_point(offset)
             self.segments.retire(list(self.segments)[::-1], delete_at_ms=now_ms + self.config.file_delete_delay_ms)
-            self.segments.add(Segment(self._files, self.directory, offset, self.config, now_ms=now_ms))
+            self.segments.add(Segment(self.files, self.directory, offset, self.config, now_ms=now_ms))
             self.leader_epochs.clear()
             self.snapshots.delete_all()
             self.producer_state.clear(offset)
@@ -395,6 +401,24 @@ class Log:
         except OSError as error:
             raise self.fail(error) from error
 
+    def replace_segments(self, cleaned: Segment, old: list[Segment], *, now_ms: int) -> None:
+        """Put a finished ``.cleaned`` segment in the place of its neighbouring sources (J18).
+
+        Renames in the order from which a start after a crash goes on: the new one first, to `.swap`.
+        """
+        self.require_online()
+        try:
+            self.files.set_modified_ms(cleaned.log.path, old[-1].modified_ms)
+            cleaned.rename(SWAP_SUFFIX)
+            for segment in old[1:]:
+                self.snapshots.delete(segment.base_offset)
+            self.segments.retire(old, delete_at_ms=now_ms + self.config.file_delete_delay_ms)
+            cleaned.rename("")
+            self.files.sync_directory(self.directory)
+        except OSError as error:
+            raise self.fail(error) from error
+        self.segments.add(cleaned)
+
     # --- durability -----------------------------------------------------------------------------
 
     def maybe_flush(self, now_ms: int) -> None:
@@ -413,7 +437,7 @@ class Log:
                 segment.flush()
             self.leader_epochs.sync()
             self.snapshots.sync()
-            self._files.sync_directory(self.directory)
+            self.files.sync_directory(self.directory)
         except OSError as error:
             raise self.fail(error) from error
         self.recovery_point = self.log_end_offset
@@ -421,21 +445,7 @@ class Log:
 
     def start_flush(self) -> FlushTask | None:
         """The sealed segments that are not on the device yet, to be synced off the loop; None if all are."""
-        base = self.segments.active.base_offset
-        if self.offline is not None or base <= self.recovery_point:
-            return None
-        task = FlushTask(base)
-        try:
-            for segment in self.segments.from_offset(self.recovery_point)[:-1]:
-                for path in segment.durable_paths():
-                    task.add(self._files.open(path))
-            self.leader_epochs.sync()
-            self.snapshots.sync()
-            self._files.sync_directory(self.directory)
-        except OSError as error:
-            task.release()
-            raise self.fail(error) from error
-        return task
+        return start_flush(self)
 
     def finish_flush(self, task: FlushTask) -> None:
         """``task.run`` came back: its segments need no recovery any more."""
@@ -449,12 +459,12 @@ class Log:
     def make_topic_id_durable(self) -> None:
         """Bring partition.metadata to the device. Raises KafkaError."""
         try:
-            file = self._files.open(f"{self.directory}/{PARTITION_METADATA}")
+            file = self.files.open(f"{self.directory}/{PARTITION_METADATA}")
             try:
                 file.sync()
             finally:
                 file.release()
-            self._files.sync_directory(self.directory)
+            self.files.sync_directory(self.directory)
         except OSError as error:
             raise self.fail(error) from error
         self.topic_id_is_durable = True

@@ -15,7 +15,7 @@ from broker.config_log import LogConfig
 from broker.storage.files import Buffer, File, Files
 from broker.storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from broker.storage.time_index import NO_TIMESTAMP, TimeIndex
-from broker.storage.transaction_index import TransactionIndex
+from broker.storage.transaction_index import AbortedTransactionEntry, TransactionIndex
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -381,6 +381,29 @@ class Segment:
         self._bytes_since_index_entry = 0
         self.max_timestamp_so_far, self.offset_of_max_timestamp = self.largest_timestamp()
         return cut
+
+    def pin(self, *, aborts: bool) -> None:
+        """Open all files and hold them open, so that a thread may write and sync them; the transaction index
+        only if there may be ``aborts``."""
+        self.log.acquire()
+        self.offset_index.pin()
+        self.time_index.pin()
+        if aborts:
+            self.transaction_index.pin()
+
+    def unpin(self) -> None:
+        """The thread is done."""
+        self.log.release()
+        self.offset_index.unpin()
+        self.time_index.unpin()
+        self.transaction_index.unpin()
+
+    def finish_cleaning(self, aborted: list[AbortedTransactionEntry]) -> None:
+        """The cleaner wrote its last batch: end the indexes, bring all to the device. Raises OSError."""
+        self.seal()
+        for entry in aborted:
+            self.transaction_index.append(entry)
+        self.flush()
 
     def seal(self) -> None:
         """No append will follow: end the time index, leave both indexes to their files."""

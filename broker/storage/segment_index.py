@@ -167,6 +167,14 @@ class SegmentIndex:
         """Whether the next append must go to a new segment."""
         return self.count >= self.max_entries
 
+    def pin(self) -> None:
+        """Open the file (made, if missing) and hold it open."""
+        self._open_file().acquire()
+
+    def unpin(self) -> None:
+        """Hold it no longer."""
+        self._open_file().release()
+
     def close(self) -> None:
         """Let the file go; nothing is written."""
         if self._file is not None:

@@ -105,6 +105,20 @@ class TransactionIndex:
                 self._file = self._files.open(self.path)
             self._file.truncate(0)
 
+    def pin(self) -> None:
+        """Open the file and hold it open, so that a thread may write and sync it."""
+        if self._file is None:
+            self._file = self._files.open(self.path)
+        self._file.acquire()
+
+    def unpin(self) -> None:
+        """Hold it no longer; without an entry there is no file. Raises OSError."""
+        if self._file is not None:
+            self._file.release()
+            if not self.entries:
+                self.close()
+                self._files.delete(self.path)
+
     def sync(self) -> None:
         """Bring the file to the device, if there is one."""
         if self._file is not None:
