@@ -125,7 +125,7 @@ def _flatten(node: Any, name: str, origin: str, settings: dict[str, str]) -> Non
         if any(item.id != "scalar" for item in node.value):
             raise ConfigError(f"{where}: {name} must be a list of plain values.")
         settings[name] = ",".join(item.value for item in node.value)
-    elif not (node.tag == "tag:yaml.org,2002:null" and node.style is None):
+    elif node.tag != "tag:yaml.org,2002:null":
         settings[name] = node.value
 
 

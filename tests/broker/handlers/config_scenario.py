@@ -116,7 +116,14 @@ def topic_step(name: str, key: str, operation: int, value: str | None) -> Step:
 
 def steps() -> list[Step]:
     """The whole scenario in order."""
-    return [*_topic_steps(), *_legacy_steps(), *_broker_steps(), *_other_steps(), *_describe_steps()]
+    return [
+        *_topic_steps(),
+        *_more_topic_steps(),
+        *_legacy_steps(),
+        *_broker_steps(),
+        *_other_steps(),
+        *_describe_steps(),
+    ]
 
 
 def _topic_steps() -> list[Step]:
@@ -146,6 +153,12 @@ def _topic_steps() -> list[Step]:
         topic_step("null to append", "cleanup.policy", APPEND, None),
         topic_step("delete with a value", "retention.ms", DELETE, "55"),
         topic_step("unknown operation", "retention.ms", 9, "1"),
+    ]
+
+
+def _more_topic_steps() -> list[Step]:
+    t = resources.TOPIC
+    return [
         Step("key twice", _incremental(_alter(t, TOPIC, ("retention.ms", SET, "1"), ("retention.ms", SET, "2"))), 1),
         Step(
             "resource twice",

@@ -152,14 +152,35 @@ async def test_kinder_defaults_are_the_only_ones_that_differ() -> None:
 
 
 async def test_a01_every_setting_is_described_with_type_default_and_synonyms() -> None:
-    wanted = (
-        "num.partitions default.replication.factor auto.create.topics.enable message.max.bytes log.retention.hours "
-        "log.retention.bytes min.insync.replicas compression.type log.cleanup.policy offsets.retention.minutes "
-        "delete.topic.enable broker.id node.id log.segment.bytes log.roll.hours fetch.max.bytes num.io.threads "
-        "group.initial.rebalance.delay.ms offsets.topic.num.partitions offsets.topic.replication.factor "
-        "transaction.max.timeout.ms unclean.leader.election.enable listeners process.roles log.dirs "
-        "max.connections replica.lag.time.max.ms"
-    ).split()
+    wanted = [
+        "num.partitions",
+        "default.replication.factor",
+        "auto.create.topics.enable",
+        "message.max.bytes",
+        "log.retention.hours",
+        "log.retention.bytes",
+        "min.insync.replicas",
+        "compression.type",
+        "log.cleanup.policy",
+        "offsets.retention.minutes",
+        "delete.topic.enable",
+        "broker.id",
+        "node.id",
+        "log.segment.bytes",
+        "log.roll.hours",
+        "fetch.max.bytes",
+        "num.io.threads",
+        "group.initial.rebalance.delay.ms",
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "transaction.max.timeout.ms",
+        "unclean.leader.election.enable",
+        "listeners",
+        "process.roles",
+        "log.dirs",
+        "max.connections",
+        "replica.lag.time.max.ms",
+    ]
     async with node_and_call({"node.id": "1"}) as (node, call):
         described = await describe(call, resources.BROKER, "1", include_synonyms=True)
         configs = {config.name: config for config in described.configs}
