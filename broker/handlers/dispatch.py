@@ -141,6 +141,7 @@ API_ROWS: tuple[ApiRow, ...] = (
         ((Operation.DELETE, ResourceType.GROUP), (Operation.READ, ResourceType.TOPIC)),
     ),
     ApiRow(ApiKey.DESCRIBE_QUORUM, "describe_quorum", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
+    ApiRow(ApiKey.UPDATE_FEATURES, "update_features", ((Operation.ALTER, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_CLUSTER, "describe_cluster", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_PRODUCERS, "describe_producers", ((Operation.READ, ResourceType.TOPIC),)),
     ApiRow(
@@ -148,6 +149,7 @@ API_ROWS: tuple[ApiRow, ...] = (
         "list_config_resources",
         ((Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),),
     ),
+    ApiRow(ApiKey.UNREGISTER_BROKER, "unregister_broker", ((Operation.ALTER, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "describe_topic_partitions", ((Operation.DESCRIBE, ResourceType.TOPIC),)),
 )
 

@@ -13,6 +13,7 @@ from coordinator.controller import brokers, configs, topics
 from coordinator.controller.alter_partition import alter_partition
 from coordinator.controller.bootstrap import Activate, activate
 from coordinator.controller.elect_leaders import elect_leaders
+from coordinator.controller.feature_updates import update_features
 from coordinator.controller.producer_ids import allocate_producer_ids
 from coordinator.controller.sessions import BrokerContact, BrokerSessions
 from coordinator.controller.view import ControllerContext, ControllerView, Outcome
@@ -32,6 +33,7 @@ from wire.messages.create_topics import CreateTopicsRequest
 from wire.messages.elect_leaders import ElectLeadersRequest
 from wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from wire.messages.unregister_broker import UnregisterBrokerRequest
+from wire.messages.update_features import UpdateFeaturesRequest
 
 Decider = Callable[[Any, ControllerView], Outcome]
 
@@ -47,6 +49,7 @@ DECIDERS: Mapping[type, Decider] = {
     AlterPartitionRequest: alter_partition,
     AllocateProducerIdsRequest: allocate_producer_ids,
     ElectLeadersRequest: elect_leaders,
+    UpdateFeaturesRequest: update_features,
     IncrementalAlterConfigsRequest: configs.incremental_alter_configs,
     AlterConfigsRequest: configs.alter_configs,
 }

@@ -8,6 +8,7 @@ that clients may conclude from it is served. Source: facts/features.tsv of Apach
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 METADATA_VERSION = "metadata.version"
@@ -113,3 +114,22 @@ def supports_directory_assignment(metadata_version: int) -> bool:
 def supports_elr(metadata_version: int) -> bool:
     """Whether partitions may have eligible leader replicas: from 4.0-IV1."""
     return metadata_version >= 23
+
+
+_METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+
+
+def changes_metadata(metadata_version: int) -> bool:
+    """Whether this level of metadata.version brought records that those below cannot read
+    (MetadataVersion.didMetadataChange)."""
+    return metadata_version in _METADATA_CHANGES
+
+
+def missing_dependency(name: str, level: int, levels: Mapping[str, int]) -> str | None:
+    """What a feature at this level needs and these levels do not have, as a sentence; None if nothing."""
+    metadata_version = levels.get(METADATA_VERSION, MINIMUM_METADATA_VERSION)
+    if name == ELR_VERSION and level >= 1 and not supports_elr(metadata_version):
+        return f"It needs {METADATA_VERSION} 23 or above, which is {metadata_version}."
+    if name == METADATA_VERSION and levels.get(ELR_VERSION, 0) >= 1 and not supports_elr(level):
+        return f"{ELR_VERSION} is finalized at level {levels[ELR_VERSION]}, which needs {METADATA_VERSION} 23 or above."
+    return None

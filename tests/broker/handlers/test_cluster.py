@@ -26,6 +26,8 @@ from wire.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from wire.messages.unregister_broker import UnregisterBrokerRequest
+from wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -173,3 +175,31 @@ async def test_acl_codes_that_mean_nothing_close_the_connection(request_: Any) -
     async with connected() as (_, client):
         with pytest.raises(asyncio.IncompleteReadError):
             await client.call(request_, 3)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+async def test_i25_features_are_updated_as_a_whole_or_not_at_all(version: int) -> None:
+    async with connected() as (node, client):
+
+        async def update(name: str, level: int) -> Any:
+            update = FeatureUpdateKey(feature=name, max_version_level=level)
+            if version == 0:
+                update.allow_downgrade = True
+            else:
+                update.upgrade_type = 2
+            request = UpdateFeaturesRequest(feature_updates=[update], timeout_ms=5_000)
+            return await client.call(request, version)
+
+        refused = await update("of.tomorrow", 1)
+        assert ErrorCode(refused.error_code) is ErrorCode.INVALID_UPDATE_VERSION
+        assert "of.tomorrow" in refused.error_message
+        done = await update("eligible.leader.replicas.version", 0)
+        assert (done.error_code, [result.error_code for result in done.results]) == (0, [0] if version <= 1 else [])
+        assert node.server.node.metadata.image.features.level("eligible.leader.replicas.version") == 0
+
+
+async def test_k21_an_unknown_broker_is_not_registered() -> None:
+    async with connected() as (_, client):
+        response = await client.call(UnregisterBrokerRequest(broker_id=9), 0)
+        assert ErrorCode(response.error_code) is ErrorCode.BROKER_ID_NOT_REGISTERED
+        assert "9" in response.error_message
