@@ -17,9 +17,10 @@ class ConfigError(Exception):
 
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_SEPARATED = re.compile(r"((?:[^\\=:\s]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_VARIABLE = re.compile(r"\$\{([^}:]+):(?:([^}:]*):)?([^}]*)\}")
+# Compiled when first used: a node without a file starts without them.
+_SEPARATED = r"(?s)((?:[^\\=:\s]|\\.)*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)"
+_ESCAPED = r"(?s)\\(?:u([0-9a-fA-F]{4})|(.))"
+_VARIABLE = r"\$\{([^}:]+):(?:([^}:]*):)?([^}]*)\}"
 
 IMAGE_PREFIX = "KAFKA_"
 IMAGE_OWN_NAMES = frozenset(
@@ -56,7 +57,7 @@ def parse_properties(text: str, origin: str = "the settings") -> dict[str, str]:
     """Java's .properties: `key=value`, `key: value`, `key value`; #, ! comments; escapes; lines continued by a `\\`."""
     settings = {}
     for line in _logical_lines(text):
-        match = _SEPARATED.fullmatch(line)
+        match = re.fullmatch(_SEPARATED, line)
         assert match is not None
         settings[_unescaped(match[1], origin)] = _unescaped(match[2], origin)
     return settings
@@ -88,7 +89,7 @@ def _unescaped(text: str, origin: str) -> str:
             raise ConfigError(f"{origin} has the malformed escape \\u in {text!r}: it needs four hexadecimal digits.")
         return _ESCAPES.get(match[2], match[2])
 
-    return _ESCAPED.sub(replaced, text) if "\\" in text else text
+    return re.sub(_ESCAPED, replaced, text) if "\\" in text else text
 
 
 def parse_yaml(content: bytes, origin: str = "the settings") -> dict[str, str]:
@@ -179,7 +180,7 @@ def resolve_variables(settings: Mapping[str, str], environment: Mapping[str, str
         value = reader(match[2] or "", match[3], environment)
         return match[0] if value is None else value
 
-    return {name: _VARIABLE.sub(filled, value) for name, value in settings.items()}
+    return {name: re.sub(_VARIABLE, filled, value) for name, value in settings.items()}
 
 
 def _from_file(path: str, key: str, _environment: Mapping[str, str]) -> str | None:

@@ -17,8 +17,7 @@ class KinderDefault(NamedTuple):
 
 
 KINDER_BEHAVIOUR = (
-    "With a single voter an internal topic gets as many replicas as there are brokers, where "
-    "its setting asks for more (`offsets.topic.replication.factor` and its like stay 3).",
+    "With a single voter an internal topic gets as many replicas as there are brokers where its setting says more.",
     "A Metadata request that creates its topic is answered with the topic and its leader, without an error before.",
     "A request for a coordinator waits for the internal topic it needs instead of being refused while that is made.",
     "Index files of logs grow with what is in them instead of having their full size from the start.",

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from coordinator.settings.layers import BrokerValues
 from coordinator.settings.values import InvalidSetting
 
-_ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
-_IPV6 = re.compile(r"[0-9a-fA-F:]+(%[0-9a-zA-Z]+)?")
+_ENDPOINT = r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)"
+_IPV6 = r"[0-9a-fA-F:]+(%[0-9a-zA-Z]+)?"
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -51,7 +51,7 @@ class _Endpoint(NamedTuple):
 
 def parse_endpoint(setting: str, text: str) -> _Endpoint:
     """`NAME://host:port`; raises InvalidSetting naming `setting`."""
-    match = _ENDPOINT.fullmatch(text)
+    match = re.fullmatch(_ENDPOINT, text)
     if match is None or not -1 <= int(match[3]) <= 65535 or not match[1]:
         raise InvalidSetting(f"{setting} has the entry {text!r}: it must read NAME://host:port, as PLAINTEXT://:9092.")
     return _Endpoint(match[1].upper(), match[2], int(match[3]))
@@ -190,7 +190,7 @@ def _check_distinct(endpoints: Sequence[_Endpoint]) -> None:
 
 
 def _is_ipv6(host: str) -> bool:
-    return ":" in host and _IPV6.fullmatch(host) is not None
+    return ":" in host and re.fullmatch(_IPV6, host) is not None
 
 
 def _texts(values: BrokerValues, name: str) -> tuple[str, ...]:

@@ -12,13 +12,10 @@ from collections.abc import Callable
 from coordinator.settings.definition import Setting, SettingType
 from coordinator.settings.values import InvalidSetting, Value, invalid, parse_type
 
-_NUMBER = r"-?[0-9.]+"
-_RANGE = re.compile(rf"({_NUMBER}?)\.\.({_NUMBER})(?:\|({_NUMBER}))?")
-_THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
-_ADDRESS = re.compile(r"(?:\[[0-9a-zA-Z:%._-]+\]|[0-9a-zA-Z.:_-]+):([0-9]+)")
-_DURATION = re.compile(
-    r"([-+]?)P(?:([-+]?[0-9]+)D)?(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?",
-    re.IGNORECASE,
+_THROTTLED_REPLICA = "[0-9]+:[0-9]+"
+_ADDRESS = r"(?:\[[0-9a-zA-Z:%._-]+\]|[0-9a-zA-Z.:_-]+):([0-9]+)"
+_DURATION = (
+    r"(?i)([-+]?)P(?:([-+]?[0-9]+)D)?(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?"
 )
 
 
@@ -112,7 +109,7 @@ def _check_list(setting: Setting, values: tuple[str, ...]) -> None:
 def _check_throttled_replicas(setting: Setting, values: tuple[str, ...]) -> None:
     if values == ("*",):
         return
-    if any(_THROTTLED_REPLICA.fullmatch(value) is None for value in values):
+    if any(re.fullmatch(_THROTTLED_REPLICA, value) is None for value in values):
         raise invalid(
             setting,
             ",".join(values),
@@ -122,7 +119,7 @@ def _check_throttled_replicas(setting: Setting, values: tuple[str, ...]) -> None
 
 def _check_addresses(setting: Setting, values: tuple[str, ...]) -> None:
     for value in values:
-        match = _ADDRESS.fullmatch(value)
+        match = re.fullmatch(_ADDRESS, value)
         if match is None or not int(match[1]) <= 65535:
             raise invalid(setting, value, "it must be a list of host:port")
 
@@ -130,7 +127,7 @@ def _check_addresses(setting: Setting, values: tuple[str, ...]) -> None:
 def _check_voters(setting: Setting, values: tuple[str, ...]) -> None:
     for value in values:
         node_id, _, address = value.partition("@")
-        match = _ADDRESS.fullmatch(address)
+        match = re.fullmatch(_ADDRESS, address)
         if not node_id.isascii() or not node_id.isdecimal() or match is None or not int(match[1]) <= 65535:
             raise invalid(setting, value, "it must be a list of id@host:port")
 
@@ -153,7 +150,7 @@ def check_offset_reset(setting: Setting, value: str) -> None:
 
 def duration_ms(text: str) -> int | None:
     """An ISO 8601 duration of days and smaller as milliseconds, None if it is none (Java's Duration.parse)."""
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     if match is None or not any(match.group(2, 4, 5, 6)) or match[3] in ("T", "t"):
         return None
     sign, days, _, hours, minutes, seconds, fraction = match.groups()

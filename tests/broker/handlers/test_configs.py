@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from broker.config_log import LogConfig
+from broker.security.authorizer import Operation
 from coordinator.settings import resources
 from coordinator.settings.broker import KAFKA
 from coordinator.settings.documentation import documentation
@@ -28,6 +29,7 @@ from wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from wire.messages.list_config_resources import ListConfigResourcesRequest
 from wire.primitives import TopicPartition
 
 RECORDED = json.loads(scenario.GOLDEN.read_text(encoding="utf-8"))
@@ -303,3 +305,57 @@ async def test_listeners_cannot_change_while_the_node_runs() -> None:
         refused = await alter(call, resources.BROKER, "1", ("listeners", SET, "PLAINTEXT://127.0.0.1:1"))
     assert refused.error_code == ErrorCode.INVALID_REQUEST
     assert "start the node again" in refused.error_message
+
+
+# --- authorisation --------------------------------------------------------------------------------------
+
+
+class Denying:
+    """Refuses one kind of operation, allows the rest."""
+
+    def __init__(self, denied: Operation) -> None:
+        self.denied = denied
+
+    def authorize(self, _principal: Any, _host: str, operation: Operation, *_resource: Any) -> bool:
+        return operation != self.denied
+
+
+DENIALS = [
+    (resources.TOPIC, TOPIC, "retention.ms", "1", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (resources.GROUP, "g", "share.isolation.level", "read_committed", ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    (resources.BROKER, "1", "max.connections", "5", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (resources.CLIENT_METRICS, "m", "interval.ms", "1000", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (resources.BROKER_LOGGER, "1", "root", "WARN", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "key", "value", "code"), DENIALS)
+async def test_i33_without_alter_configs_nothing_changes(
+    kind: int, name: str, key: str, value: str, code: ErrorCode
+) -> None:
+    async with node_and_call() as (node, call):
+        await create_topic(call)
+        node.server.node.authorizer = Denying(Operation.ALTER_CONFIGS)
+        refused = await alter(call, kind, name, (key, SET, value))
+        assert refused.error_code == code
+        assert not node.server.node.metadata.image.configs.of(kind, name)
+
+
+@pytest.mark.parametrize(("kind", "name", "key", "value", "code"), DENIALS)
+async def test_i27_without_describe_configs_nothing_is_told(
+    kind: int, name: str, key: str, value: str, code: ErrorCode
+) -> None:
+    async with node_and_call() as (node, call):
+        node.server.node.authorizer = Denying(Operation.DESCRIBE_CONFIGS)
+        refused = await describe(call, kind, name)
+        assert refused.error_code == code
+        assert refused.configs == []
+        listed = await call(ListConfigResourcesRequest(resource_types=[kind]), 1)
+        assert listed.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_i33_a_malformed_change_is_refused_before_anybody_asks_who_it_is() -> None:
+    async with node_and_call() as (node, call):
+        node.server.node.authorizer = Denying(Operation.ALTER_CONFIGS)
+        refused = await alter(call, resources.BROKER, "1", ("num.partitions", SET, "5"))
+        assert refused.error_code == ErrorCode.INVALID_REQUEST
