@@ -66,7 +66,7 @@ def load_config(
         given["log.dirs"] = data_directory
     static = resolve_variables({**from_file, **from_environment, **given}, environment)
     warnings = [
-        f"{file}: {name} is not a setting of Kafka 4.4{_meant(name)}; it has no effect."
+        f"{file}: {name} is not a setting known here{_meant(name)}; it has no effect."
         for name in from_file
         if find_setting(name) is None and not name.startswith("config.providers.")
     ]
