@@ -11,7 +11,6 @@ from pathlib import Path
 import grimp
 import pytest
 
-
 ROOT = Path(__file__).resolve().parent.parent
 
 # From the top down; a module imports only from layers below its own, names in one layer never import each other.
