@@ -348,6 +348,15 @@ async def test_sessions_end_on_the_nodes_clock(node: GroupsNode) -> None:
     assert node.groups.read("g", lambda shard: shard.describe_group("g", 6)).group_state == "Empty"
 
 
+async def test_an_earlier_deadline_brings_the_timer_forward(node: GroupsNode) -> None:
+    node.create_topic(TOPIC)
+    await node.write(commit())
+    given = (await node.write(join(session_timeout_ms=10_000), 9)).member_id
+    node.clock.move(10_000)
+    unknown = await node.write(join(member_id=given), 9)
+    assert unknown.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 async def test_an_idle_coordinator_has_no_timer(node: GroupsNode) -> None:
     node.create_topic(TOPIC, partitions=50)
     assert not node.clock._heap, "fifty empty shards wait for nothing"
