@@ -40,6 +40,8 @@ from wire.records import NewRecord, build_batch, read_end_transaction_marker
 
 TOPIC = "__consumer_offsets"
 PARTITION = TopicPartition(TOPIC, 0)
+GUARD_SECONDS = 20
+"""Against hanging only; no test waits for it to pass."""
 CODEC = RecordCodec(consumer_offsets)
 
 
@@ -60,7 +62,8 @@ class GroupsNode(RecordsNode):
 
     async def write(self, request: Any, api_version: int = 9, group_id: str = "g") -> Any:
         context = GroupContext(self.groups.settings, api_version, "client", "/127.0.0.1")
-        return await self.groups.write(group_id, request, context)
+        async with asyncio.timeout(GUARD_SECONDS):
+            return await self.groups.write(group_id, request, context)
 
     async def refusal(self, request: Any, api_version: int = 9) -> ErrorCode:
         with pytest.raises(KafkaError) as refused:
