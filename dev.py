@@ -5,6 +5,7 @@ python3 dev.py start [options]      start a node in the foreground (odradek star
 python3 dev.py test [pytest args]   run the tests
 python3 dev.py check [--fix]        format, lint, types, import rules, generated files fresh
 python3 dev.py compat [client ...]  run real clients' scenarios, here or with --against HOST:PORT
+python3 dev.py parity [--record]    compare answers with Apache Kafka's, request by request; record them anew
 python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
 python3 dev.py simulate [options]   run whole nodes on virtual time from a seed
 python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
@@ -79,7 +80,7 @@ def remove_stale_kernels(python: str) -> None:
     """Python prefers a compiled kernel to its source, changed or not: one of another source must go."""
     if not any(file.suffix in (".so", ".pyd") for file in (ROOT / "wire").iterdir()):
         return
-    kernels = [python, "-m", "wire.compile_kernels"]
+    kernels = [python, "compile_kernels.py"]
     if subprocess.run([*kernels, "--check"], cwd=ROOT, capture_output=True, check=False).returncode:
         print("dev.py: the compiled kernels were of an older source and are gone; compile makes them", file=sys.stderr)
         subprocess.run([*kernels, "--remove"], cwd=ROOT, check=True)
@@ -161,11 +162,15 @@ def check(arguments: list[str]) -> int:
 
 
 def compile_kernels(arguments: list[str]) -> int:
-    return run([ready_python(), "-m", "wire.compile_kernels", *arguments])
+    return run([ready_python(), "compile_kernels.py", *arguments])
 
 
 def compat(arguments: list[str]) -> int:
     return become([ready_python(), str(ROOT / "compat-tests" / "run.py"), *arguments])
+
+
+def parity(arguments: list[str]) -> int:
+    return become([ready_python(), "-m", "tests.parity.record", *arguments])
 
 
 def reference(arguments: list[str]) -> int:
@@ -186,6 +191,7 @@ COMMANDS = {
     "check": check,
     "compile": compile_kernels,
     "compat": compat,
+    "parity": parity,
     "bench": bench,
     "simulate": simulate,
     "reference": reference,

@@ -44,7 +44,7 @@ def compiled_kernels(root: Path) -> list[Path]:
         return []
     sys.path.insert(0, str(root))
     try:
-        from wire.compile_kernels import compile_kernels
+        from compile_kernels import compile_kernels
     finally:
         sys.path.remove(str(root))
     folder = Path(tempfile.mkdtemp(prefix="odradek-kernels-")) / "wire"
