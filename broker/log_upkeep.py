@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from broker.log_cleaner import LogCleaner
+
 if TYPE_CHECKING:
     from broker.clock import Clock, Timer
     from broker.config import BrokerConfig
@@ -32,6 +34,7 @@ class LogUpkeep:
     def __init__(self, log_manager: LogManager, clock: Clock, config: BrokerConfig) -> None:
         self._log_manager = log_manager
         self._clock = clock
+        self.cleaner = LogCleaner(log_manager, clock, config)
         self._syncing: asyncio.Task[None] | None = None
         self._is_closed = False
         self._idle_duties: list[tuple[int, Callable[[], None]]] = []
@@ -40,6 +43,8 @@ class LogUpkeep:
             (config["producer.id.expiration.check.interval.ms"], self._remove_expired_producers),
             (config["log.retention.check.interval.ms"], self._delete_old_segments),
         ]
+        if self.cleaner.is_enabled:
+            duties.append((config["log.cleaner.backoff.ms"], self.cleaner.start))
         if not config.in_memory:
             duties += [
                 (config["replica.high.watermark.checkpoint.interval.ms"], log_manager.checkpoint_high_watermarks),
@@ -104,3 +109,4 @@ class LogUpkeep:
         self._timers.clear()
         if self._syncing is not None:
             await self._syncing
+        await self.cleaner.close()

@@ -36,7 +36,7 @@ def graph() -> grimp.ImportGraph:
 
 
 # Modules that are one part with another: split for their size, of one layer.
-PART_OF = {"log_upkeep": "server", "node_state": "server", "server_settings": "server"}
+PART_OF = {"log_cleaner": "server", "log_upkeep": "server", "node_state": "server", "server_settings": "server"}
 
 
 def broker_part(module: str) -> str | None:

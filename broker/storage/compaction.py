@@ -31,6 +31,10 @@ def map_key(key: bytes) -> bytes:
     return key if len(key) <= _DIGEST_ABOVE else blake2b(key, digest_size=_DIGEST_ABOVE + 1).digest()
 
 
+class CompactionStopped(Exception):
+    """Somebody asked the thread to stop."""
+
+
 class Compaction:
     """One pass over one log. Make it on the loop; see the module for what may run where."""
 
@@ -43,13 +47,16 @@ class Compaction:
         self.transactions = CleanedTransactions()
         self.round_end = cleanable.first_uncleanable_offset
         self._keys_max = max(keys_max, 1)
+        self._stopped = False
         self._first_dirty = cleanable.first_dirty_offset
         self._dirty = [
             segment
             for segment in log.segments.from_offset(cleanable.first_dirty_offset)
             if segment.base_offset < self.round_end
         ]
-        self._next_bases = [segment.base_offset for segment in self._dirty[1:]] + [self.round_end]
+        self._next_bases = [segment.base_offset for segment in self._dirty[1:]]
+        if self._dirty:
+            self._next_bases.append(self.round_end)
         self._aborted = log.aborted_transactions(cleanable.first_dirty_offset, self.round_end)
         self._groups: list[list[Segment]] | None = None
         for segment in self._dirty:
@@ -60,6 +67,17 @@ class Compaction:
         """Last offset that the map knows of; records above it stay."""
         return self.end_offset - 1
 
+    def stop(self) -> None:
+        """Let the thread end at its next batch, with CompactionStopped."""
+        self._stopped = True
+
+    def batches(self, segment: Segment, from_offset: int = 0) -> Iterator[RecordBatch]:
+        """The batches of a segment, until stopped. Raises CorruptSegment, CompactionStopped."""
+        for batch in whole_batches(segment, from_offset):
+            if self._stopped:
+                raise CompactionStopped
+            yield batch
+
     # --- the map --------------------------------------------------------------------------------
 
     def map_keys(self) -> None:
@@ -67,7 +85,7 @@ class Compaction:
         transactions = CleanedTransactions()
         transactions.expect(self._aborted)
         for segment, next_base in zip(self._dirty, self._next_bases, strict=True):
-            for batch in whole_batches(segment, self._first_dirty):
+            for batch in self.batches(segment, self._first_dirty):
                 if batch.is_control:
                     transactions.is_needless_marker(batch)
                 elif not transactions.is_aborted_data(batch) and not self._map_batch(batch):
@@ -175,7 +193,7 @@ class GroupCleaning:
         transactions.kept_aborts = []
         for segment, aborted in zip(self._segments, self._aborted, strict=True):
             transactions.expect(aborted)
-            for batch in whole_batches(segment):
+            for batch in self._compaction.batches(segment):
                 content = self._cleaned_batch(batch)
                 if content is not None:
                     self._write(content)

@@ -63,6 +63,7 @@ class LogDirectory:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.cleaner_offsets: dict[TopicPartition, int] = {}
         self._locked = False
 
     # --- identity -------------------------------------------------------------------------------
@@ -108,6 +109,7 @@ class LogDirectory:
         self.recovery_points = self._read(checkpoints.RECOVERY_POINTS)
         self.log_start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
         self.high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         """A corrupt checkpoint counts as none, as with Kafka: recovery is slower, nothing is lost by it."""
@@ -168,6 +170,13 @@ class LogDirectory:
         if durable or offsets != self.high_watermarks:
             self._write(checkpoints.HIGH_WATERMARKS, offsets, durable)
             self.high_watermarks = offsets
+
+    def write_cleaner_offsets(self, logs: Iterable[Log]) -> None:
+        """Write if anything moved. Raises OSError. An old entry costs a second cleaning, nothing else."""
+        offsets = {log.topic_partition: log.first_dirty_offset for log in logs if log.first_dirty_offset is not None}
+        if offsets != self.cleaner_offsets:
+            self._write(checkpoints.CLEANER_OFFSETS, offsets, False)
+            self.cleaner_offsets = offsets
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int], durable: bool) -> None:
         checkpoints.write_offsets(self.files, f"{self.path}/{name}", offsets, durable=durable)

@@ -118,6 +118,7 @@ class LogManager:
     def _load(self, directory: LogDirectory, topic_partition: TopicPartition, path: str, now_ms: int) -> None:
         log = self._load_log(directory, topic_partition, path, self._config_for_topic(topic_partition.topic), now_ms)
         log.set_high_watermark(directory.high_watermarks.get(topic_partition, 0))
+        log.first_dirty_offset = directory.cleaner_offsets.get(topic_partition)
         self.logs[topic_partition] = log
         self._directory_of[topic_partition] = directory
 
@@ -391,11 +392,16 @@ class LogManager:
         """log-start-offset-checkpoint (log.flush.start.offset.checkpoint.interval.ms)."""
         self._checkpoint(lambda directory, logs: directory.write_log_start_offsets(logs))
 
+    def checkpoint_cleaner_offsets(self) -> None:
+        """cleaner-offset-checkpoint, after the cleaner has run."""
+        self._checkpoint(lambda directory, logs: directory.write_cleaner_offsets(logs))
+
     def _log_truncated(self, log: Log) -> None:
         """A lower recovery point must be known before anything is appended (OSError goes to the log)."""
         for directory, logs in self._by_directory():
             if log in logs:
                 directory.write_recovery_points(logs, durable=True)
+                directory.write_cleaner_offsets(logs)
 
     # --- stop -----------------------------------------------------------------------------------
 
@@ -413,6 +419,7 @@ class LogManager:
                 directory.write_recovery_points(logs, durable=True)
                 directory.write_log_start_offsets(logs)
                 directory.write_high_watermarks(logs, durable=True)
+                directory.write_cleaner_offsets(logs)
                 directory.write_clean_shutdown(broker_epoch)
             except (OSError, KafkaError) as error:
                 if isinstance(error, OSError):

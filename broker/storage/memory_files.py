@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Sequence
+from threading import Lock
 
 from broker.storage.files import Buffer
 
@@ -45,7 +46,7 @@ class MemoryFile:
     def truncate(self, size: int) -> None:
         if size > len(self.content):
             raise OSError(errno.EINVAL, f"cannot cut {len(self.content)} bytes to {size}", self.path)
-        self._files.used_bytes -= len(self.content) - size
+        self._files.free(len(self.content) - size)
         del self.content[size:]
         self.modified_ms = self._files.clock_ms()
 
@@ -62,7 +63,7 @@ class MemoryFile:
 
     def discard(self) -> None:
         """The bytes of a nameless file that nobody reads any more."""
-        self._files.used_bytes -= len(self.content)
+        self._files.free(len(self.content))
         self.content = bytearray()
 
 
@@ -81,19 +82,27 @@ class MemoryFiles:
         self.used_bytes = 0
         self.clock_ms = clock_ms
         self._setting = setting
+        # The one thing that a thread of the cleaner shares with the loop: both write, each its own files.
+        self._counting = Lock()
         # Directory -> name -> file, or None for a directory.
         self._directories: dict[str, dict[str, MemoryFile | None]] = {"/": {}}
         self._locks: set[str] = set()
 
     def reserve(self, size: int) -> None:
         """Count ``size`` bytes more; OSError ENOSPC when the cap would be passed."""
-        if self.max_bytes is not None and self.used_bytes + size > self.max_bytes:
-            raise OSError(
-                errno.ENOSPC,
-                f"memory for logs is used up: {self.used_bytes} bytes held, {size} more wanted, "
-                f"{self._setting} is {self.max_bytes}",
-            )
-        self.used_bytes += size
+        with self._counting:
+            if self.max_bytes is not None and self.used_bytes + size > self.max_bytes:
+                raise OSError(
+                    errno.ENOSPC,
+                    f"memory for logs is used up: {self.used_bytes} bytes held, {size} more wanted, "
+                    f"{self._setting} is {self.max_bytes}",
+                )
+            self.used_bytes += size
+
+    def free(self, size: int) -> None:
+        """Count ``size`` bytes less."""
+        with self._counting:
+            self.used_bytes -= size
 
     def all_files(self) -> list[MemoryFile]:
         """Every file of the tree, in the order of paths."""

@@ -55,6 +55,11 @@ def off20(offset: int) -> str:
     return f"{offset:020d}"
 
 
+def _roll_ms(config: LogConfig) -> int:
+    """segment.ms; a compacted log rolls in time for max.compaction.lag.ms."""
+    return min(config.segment_ms, config.max_compaction_lag_ms) if config.compacts else config.segment_ms
+
+
 class Segment:
     """One segment. ``suffix`` is `.cleaned` or `.swap` while it is being made, else empty."""
 
@@ -197,7 +202,7 @@ class Segment:
         size = self.log.size
         return (
             size > config.segment_bytes - size_bytes
-            or (size > 0 and self.waited_for_roll_ms(now_ms, max_timestamp) > config.segment_ms - self.roll_jitter_ms)
+            or (size > 0 and self.waited_for_roll_ms(now_ms, max_timestamp) > _roll_ms(config) - self.roll_jitter_ms)
             or self.offset_index.is_full()
             or self.time_index.is_full()
             or not self.can_hold(last_offset)

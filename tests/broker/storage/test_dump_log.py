@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from log_fixture import NOW_MS, append, batch_of, idempotent, numbered, open_log
 
+from broker.storage.cleaner import cleanable_range
+from broker.storage.compaction import compact
 from broker.storage.files import DiskFiles
 from broker.storage.log import AppendOrigin, Log
 from wire.records import Compression, end_transaction_marker
@@ -92,6 +94,30 @@ def test_kafka_dump_log_reads_every_file_of_a_log(tmp_path: Path) -> None:
     newest = [line for line in others.splitlines() if line.startswith("producerId: 7 ")][-1]
     assert "producerEpoch: 0 " in newest
     assert f"lastTimestamp: {NOW_MS + 59} firstSequence: 59 lastSequence: 59 " in newest
+
+
+def test_kafka_dump_log_reads_a_compacted_log(tmp_path: Path) -> None:
+    log = open_log(
+        DiskFiles(),
+        directory=str(tmp_path / "topic-0"),
+        segment_bytes=3000,
+        index_interval_bytes=200,
+        cleanup_policy=frozenset({"compact"}),
+    )
+    fill(log)
+    log.set_high_watermark(log.log_end_offset)
+    log.roll(now_ms=NOW_MS)
+    size = log.size_bytes
+    assert compact(log, cleanable_range(log, now_ms=NOW_MS), now_ms=NOW_MS, keys_max=1000)
+    assert log.size_bytes < size // 2
+    log.segments.delete_due(NOW_MS + 60_000)
+    log.close()
+    names = sorted((tmp_path / "topic-0").iterdir())
+    deep = dump([path for path in names if path.suffix == ".log"], "--deep-iteration")
+    assert "isvalid: false" not in deep
+    assert len(re.findall(r"^\| offset: ", deep, re.MULTILINE)) < 20
+    indexes = dump([path for path in names if path.suffix in (".index", ".timeindex")], "--verify-index-only")
+    assert re.findall("[Mm]ismatch|[Oo]ut of order|[Ii]nvalid|[Cc]orrupt|not found", indexes) == [], indexes
 
 
 def test_kafka_dump_log_reads_a_log_after_a_kill_and_recovery(tmp_path: Path) -> None:
