@@ -117,6 +117,7 @@ class QuorumRuntime:
         self._flush_scheduled = False
         self._timer: Timer | None = None
         self._fault: KafkaError | None = None
+        self._is_open = False
 
     # --- opening -------------------------------------------------------------------------------
 
@@ -166,6 +167,7 @@ class QuorumRuntime:
         self._flush()
         if self._fault is not None:
             raise self._fault
+        self._is_open = True
         self._arm_timer()
 
     def _bootstrap(self) -> list[MetadataRecord]:
@@ -350,11 +352,13 @@ class QuorumRuntime:
         self._arm_timer()
 
     async def close(self) -> None:
-        """Stop: what is decided is committed, the snapshot is brought up to date if that saves the
+        """Stop, also what did not open whole: what is decided is committed, the snapshot is brought up to date if that saves the
         next start work, timers are gone. The log itself belongs to who opened it."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if not self._is_open:
+            return
         if self._fault is None and self._has_uncommitted():
             self._flush()
         stopped = KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "The node is shutting down.")

@@ -289,7 +289,7 @@ def unregister_broker(request: UnregisterBrokerRequest, view: ControllerView) ->
         MetadataRecord(UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch)),
     ]
     return Outcome(
-        UnregisterBrokerResponse(),
+        UnregisterBrokerResponse(error_message=None),
         records,
         events=(Event(f"Broker {broker.broker_id} is unregistered."),),
     )

@@ -43,11 +43,12 @@ def update_features(request: UpdateFeaturesRequest, view: ControllerView) -> Out
         if problem is not None:
             _refuse(update, problem)
     response = UpdateFeaturesResponse(
+        error_message=None,
         results=[
             # Kafka puts the name of the code where other answers have nothing.
             UpdatableFeatureResult(feature=update.feature, error_code=ErrorCode.NONE, error_message="NONE")
             for update in request.feature_updates
-        ]
+        ],
     )
     if request.validate_only:
         return Outcome(response)

@@ -66,7 +66,8 @@ class RaftNode:
                 f"the quorum has the voters {quorum.voter_ids()} (controller.quorum.voters), but "
                 f"only a quorum of this node alone, [{voter.voter_id}], is served"
             )
-        self.voter = voter
+        # With kraft.version 1 the log knows the directory id and the addresses too.
+        (self.voter,) = quorum.voters
         self.quorum = quorum
         self.role = Role.UNATTACHED
         self.state = state
@@ -124,14 +125,12 @@ class RaftNode:
         # That it leads says that it has voted for itself; Kafka drops the vote here too.
         self.state = ElectionState(epoch=self.state.epoch, leader_id=self.voter.voter_id)
         self._end_offsets = dict.fromkeys(self.quorum.voter_ids(), 0)
-        version = 1 if self.quorum.kraft_version >= 1 else 0
-        voters = [self._leader_change_voter(voter, version) for voter in self.quorum.voters]
-        granting = [self._leader_change_voter(self.voter, version)]
+        # Always at version 0, which has no directory ids: Apache Kafka reads no other.
         leader_change = LeaderChangeMessage(
-            version=version,
+            version=0,
             leader_id=self.voter.voter_id,
-            voters=voters,
-            granting_voters=granting,
+            voters=[LeaderChangeMessageVoter(voter_id=voter.voter_id) for voter in self.quorum.voters],
+            granting_voters=[LeaderChangeMessageVoter(voter_id=self.voter.voter_id)],
         )
         append: tuple[Any, ...] = (leader_change,)
         if not self.quorum.in_log:
@@ -142,9 +141,3 @@ class RaftNode:
             append_epoch=self.state.epoch,
             events=(Event(f"Node {self.voter.voter_id} leads the metadata quorum in epoch {self.state.epoch}."),),
         )
-
-    @staticmethod
-    def _leader_change_voter(voter: Voter, version: int) -> LeaderChangeMessageVoter:
-        if version == 0:
-            return LeaderChangeMessageVoter(voter_id=voter.voter_id)
-        return LeaderChangeMessageVoter(voter_id=voter.voter_id, voter_directory_id=voter.directory_id)

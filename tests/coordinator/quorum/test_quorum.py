@@ -51,11 +51,11 @@ def test_nothing_is_committed_before_the_leaders_epoch_begins_in_the_log() -> No
     assert raft.step(Flushed(73), 0) == NOTHING
 
 
-def test_with_kraft_version_1_directory_ids_and_voters_are_in_the_log() -> None:
+def test_with_kraft_version_1_the_voters_are_in_the_log() -> None:
     me = Voter(1, DIRECTORY, (("CONTROLLER", "h", 9093),))
     ready = node(quorum=Quorum((me,), kraft_version=1)).tick(0)
     change, version, voters = ready.append
-    assert (change.version, change.voters[0].voter_directory_id) == (1, DIRECTORY)
+    assert (change.version, change.voters[0].voter_id) == (0, 1)
     assert version == KRaftVersionRecord(version=0, k_raft_version=1)
     assert isinstance(voters, VotersRecord)
     again = Quorum(()).replay(version, in_log=True).replay(voters, in_log=True)
