@@ -41,7 +41,7 @@ class LogUpkeep:
         self._timers: dict[Callable[[], None], Timer] = {}
         duties = [
             (config["producer.id.expiration.check.interval.ms"], self._remove_expired_producers),
-            (config["log.retention.check.interval.ms"], self._delete_old_segments),
+            (config["log.retention.check.interval.ms"], self.delete_old_segments),
         ]
         if self.cleaner.is_enabled:
             duties.append((config["log.cleaner.backoff.ms"], self.cleaner.start))
@@ -69,7 +69,7 @@ class LogUpkeep:
     def _remove_expired_producers(self) -> None:
         self._log_manager.remove_expired_producers(now_ms=self._clock.now_ms())
 
-    def _delete_old_segments(self) -> None:
+    def delete_old_segments(self) -> None:
         """Retention, and the end of files whose delay is over."""
         now_ms = self._clock.now_ms()
         self._log_manager.delete_old_segments(now_ms=now_ms)

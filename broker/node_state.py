@@ -80,7 +80,7 @@ class NodeState:
         self._producer_ids: ProducerIds | None = None
         self.metadata = MetadataCache()
         self.log_manager: LogManager | None = None
-        self.upkeep: LogUpkeep | None = None
+        self._upkeep: LogUpkeep | None = None
         self.controller: ControllerClient
         self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager | None = None
@@ -91,6 +91,12 @@ class NodeState:
         """The cluster's id, from the log directories or new."""
         assert self.log_manager is not None
         return self.log_manager.cluster_id
+
+    @property
+    def upkeep(self) -> LogUpkeep:
+        """The duties of the logs, once opened."""
+        assert self._upkeep is not None
+        return self._upkeep
 
     def fill(self, node: Node) -> None:
         """Hand the parts to the handlers."""
@@ -116,7 +122,7 @@ class NodeState:
         await self.lifecycle.register()
         assert self.log_manager is not None
         self.log_manager.load(now_ms=self._clock.now_ms())
-        self.upkeep = LogUpkeep(self.log_manager, self._clock, self._config)
+        self._upkeep = LogUpkeep(self.log_manager, self._clock, self._config)
         self._open_partitions()
         await self.lifecycle.unfence()
         self._is_open = True
@@ -273,8 +279,8 @@ class NodeState:
     async def _close_parts(self) -> None:
         if self._due_timer is not None:
             self._due_timer.cancel()
-        if self.upkeep is not None:
-            await self.upkeep.close()
+        if self._upkeep is not None:
+            await self._upkeep.close()
         if self.groups is not None:
             self.groups.close()
         if self.replica_manager is not None:

@@ -51,7 +51,7 @@ class Server:
         self.failed = asyncio.Event()
         """Set when the node cannot go on (its metadata log failed); whoever runs it stops it."""
         self.node: Node
-        self.connections: ConnectionSet
+        self.connections: ConnectionSet | None = None
         self._touched: Callable[[], None]
         self._interceptors = interceptors
         self._files = new_files(config)
@@ -68,10 +68,8 @@ class Server:
         parts started before are then stopped by `stop`."""
         config = self.config
         loop = asyncio.get_running_loop()
-        self.connections = ConnectionSet(self.clock, connection_limits(config), loop)
-        self.listeners = ListenerSet(
-            [Listener(entry, self.connections, self._answer) for entry in listener_configs(config)]
-        )
+        connections = self.connections = ConnectionSet(self.clock, connection_limits(config), loop)
+        self.listeners = ListenerSet([Listener(entry, connections, self._answer) for entry in listener_configs(config)])
         self.listeners.bind()
         await self._start_control()
         self._state = NodeState(config, self.clock, self.listeners, self._files, on_fault=self._on_fault)
@@ -99,7 +97,7 @@ class Server:
         if self._control is not None:
             await self._control.close()
             self._control = None
-        if hasattr(self, "connections"):
+        if self.connections is not None:
             await self.connections.close()
         if self._state is not None:
             await self._state.close()
@@ -109,11 +107,11 @@ class Server:
     def _use(self, state: NodeState) -> None:
         """Let requests reach the parts of an opened state."""
         state.fill(self.node)
-        assert state.upkeep is not None
         self._touched = state.upkeep.touched
 
     def _limits_changed(self, config: BrokerConfig) -> None:
-        self.connections.limits = connection_limits(config)
+        if self.connections is not None:
+            self.connections.limits = connection_limits(config)
 
     def _on_fault(self, error: KafkaError) -> None:
         logger.error("the node stops: %s", error)
@@ -146,21 +144,35 @@ class Server:
         routes = (
             Route("GET", "/ready", self._tell_ready, needs_token=False),
             Route("POST", "/reset", self._reset),
+            Route("POST", "/compact", self._compact),
+            Route("POST", "/retention", self._retain),
         )
         self._control = ControlEndpoint(routes, self.config["odradek.control.port"])
         self._control.bind()
         await self._control.start()
 
     async def _tell_ready(self, _parameters: dict[str, str]) -> dict[str, Any]:
-        if not self._is_ready:
-            raise Refused(503, "the node is starting or stopping")
+        self._opened()
         return {"ready": True, "node_id": self.config.node_id, "cluster_id": self.node.cluster_id}
 
     async def _reset(self, _parameters: dict[str, str]) -> dict[str, Any]:
-        if not self._is_ready:
-            raise Refused(503, "the node is starting or stopping")
+        self._opened()
         await self.reset()
         return {"reset": True}
+
+    async def _compact(self, _parameters: dict[str, str]) -> dict[str, Any]:
+        """Compact every compacted log now, up to its last stable offset."""
+        return {"passes": await self._opened().upkeep.cleaner.clean_now()}
+
+    async def _retain(self, _parameters: dict[str, str]) -> dict[str, Any]:
+        """Apply retention now instead of at the next log.retention.check.interval.ms."""
+        self._opened().upkeep.delete_old_segments()
+        return {"retained": True}
+
+    def _opened(self) -> NodeState:
+        if not self._is_ready or self._state is None:
+            raise Refused(503, "the node is starting or stopping")
+        return self._state
 
     async def reset(self) -> None:
         """Empty the node: topics, groups, producers, transactions, dynamic settings. Clients stay

@@ -38,8 +38,10 @@ class File(Protocol):
     """One open file: reads anywhere, writes at the end. The opener holds the first reference."""
 
     path: str
-    size: int
-    """Known good bytes; bytes of a failed write beyond it do not exist for readers."""
+
+    @property
+    def size(self) -> int:
+        """Known good bytes; bytes of a failed write beyond it do not exist for readers."""
 
     def read_at(self, position: int, size: int) -> bytes:
         """Up to ``size`` bytes from ``position`` on, never beyond ``self.size``."""

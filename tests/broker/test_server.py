@@ -21,9 +21,10 @@ from broker.storage.files import StorageFault
 from tests.broker.network.network_fixture import eventually
 from tests.broker.node_fixture import DEFAULT_SETTINGS, RunningNode, running_node
 from tests.broker.raw_client import RawClient, frame, string
-from tests.broker.test_wire_cases import TOPIC, end_offset, fetch, metadata, produce
-from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.broker.test_wire_cases import TOPIC, end_offset, fetch, metadata, produce, record_batch
+from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.messages.metadata import MetadataResponse
+from wire.primitives import TopicPartition
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -255,10 +256,34 @@ async def test_the_control_endpoint_tells_ready_and_resets() -> None:
 
         status, content = await ask("GET", "/ready")
         assert (status, content["ready"], content["node_id"]) == (200, True, 1)
-        assert (await ask("POST", "/reset"))[0] == 401
+        for action in ("/reset", "/compact", "/retention"):
+            assert (await ask("POST", action))[0] == 401
         assert len(node.server.node.metadata.image.topics) == 3
         assert await ask("POST", "/reset", address.query) == (200, {"reset": True})
         assert len(node.server.node.metadata.image.topics) == 0
+
+
+async def test_the_control_endpoint_compacts_and_retains_at_once() -> None:
+    async with running_node() as node:
+        parts, state = node.server.node, node.server._opened()
+        configs = [
+            CreatableTopicConfig(name="cleanup.policy", value="compact,delete"),
+            CreatableTopicConfig(name="retention.ms", value="60000"),
+        ]
+        topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, configs=configs)
+        await parts.controller.request(CreateTopicsRequest(topics=[topic]))
+        client = await RawClient.connect(node.port)
+        log = parts.log_manager.log(TopicPartition(TOPIC, 0))
+        for _ in range(3):
+            await client.call(produce([b"same key"], key=b"key"))
+        assert await node.server._compact({}) == {"passes": 1}
+        size_bytes = log.size_bytes
+        assert await end_offset(client) == 3
+        assert 0 < size_bytes < 3 * len(record_batch([b"same key"], key=b"key"))
+        assert await node.server._retain({}) == {"retained": True}
+        assert log.size_bytes == 0, "records of 2023 are older than a minute"
+        assert state.upkeep.cleaner.is_enabled
+        await client.close()
 
 
 # --- as a process -------------------------------------------------------------------------------------

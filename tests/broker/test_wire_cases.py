@@ -34,7 +34,7 @@ def metadata(version: int, topic: str | None = TOPIC, **header: object) -> bytes
     return frame(3, version, metadata_body(version, topic), flexible=version >= 9, **header)  # type: ignore[arg-type]
 
 
-def record_batch(values: list[bytes]) -> bytes:
+def record_batch(values: list[bytes], key: bytes | None = None) -> bytes:
     """A batch of format 2, uncompressed."""
 
     def varint(value: int) -> bytes:
@@ -47,7 +47,9 @@ def record_batch(values: list[bytes]) -> bytes:
 
     records = b""
     for delta, value in enumerate(values):
-        record = b"\x00" + varint(0) + varint(delta) + varint(-1) + varint(len(value)) + value + varint(0)
+        record = b"\x00" + varint(0) + varint(delta)
+        record += varint(-1) if key is None else varint(len(key)) + key
+        record += varint(len(value)) + value + varint(0)
         records += varint(len(record)) + record
     now_ms = 1_700_000_000_000
     after_crc = struct.pack(">hiqqqhii", 0, len(values) - 1, now_ms, now_ms, -1, -1, -1, len(values)) + records
@@ -55,10 +57,12 @@ def record_batch(values: list[bytes]) -> bytes:
     return struct.pack(">qiibI", 0, 9 + len(after_crc), -1, 2, checksum) + after_crc
 
 
-def produce(values: list[bytes], *, acks: int = 1, topic: str = TOPIC, partition: int = 0, **header: object) -> bytes:
-    """Produce v3."""
-    batch = record_batch(values)
-    body = string(None) + struct.pack(">hii", acks, 5000, 1) + string(topic)
+def produce(
+    values: list[bytes], *, acks: int = 1, partition: int = 0, key: bytes | None = None, **header: object
+) -> bytes:
+    """Produce v3 of one batch."""
+    batch = record_batch(values, key)
+    body = string(None) + struct.pack(">hii", acks, 5000, 1) + string(TOPIC)
     body += struct.pack(">iii", 1, partition, len(batch)) + batch
     return frame(0, 3, body, **header)  # type: ignore[arg-type]
 
