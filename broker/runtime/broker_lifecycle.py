@@ -116,7 +116,13 @@ class BrokerLifecycle:
         except KafkaError as error:
             logger.warning("the controlled shutdown of broker %d failed: %s", self._identity.broker_id, error)
 
-    async def _heartbeat(self, *, want_fence: bool = False, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+    async def directories_failed(self, directory_ids: Sequence[bytes]) -> None:
+        """Tell that these log directories are offline: others take over what was led from them. Raises KafkaError."""
+        await self._heartbeat(offline_log_dirs=directory_ids)
+
+    async def _heartbeat(
+        self, *, want_fence: bool = False, want_shut_down: bool = False, offline_log_dirs: Sequence[bytes] = ()
+    ) -> BrokerHeartbeatResponse:
         response: BrokerHeartbeatResponse = await self._controller.request(
             BrokerHeartbeatRequest(
                 broker_id=self._identity.broker_id,
@@ -124,6 +130,7 @@ class BrokerLifecycle:
                 current_metadata_offset=self._metadata.image.offset,
                 want_fence=want_fence,
                 want_shut_down=want_shut_down,
+                offline_log_dirs=list(offline_log_dirs),
             )
         )
         return response

@@ -12,6 +12,7 @@ from coordinator.controller.leader_election import (
     leads_any,
     records_with_broker,
     records_without_broker,
+    records_without_directories,
 )
 from coordinator.controller.sessions import BrokerContact
 from coordinator.controller.view import ControllerView, Outcome
@@ -210,6 +211,8 @@ def heartbeat(request: BrokerHeartbeatRequest, view: ControllerView) -> Outcome:
             records = fence(broker, view)
             fenced = True
             may_stop = request.want_shut_down or broker.in_controlled_shutdown
+    if not records and not fenced:
+        records = _directories_failed(broker, request.offline_log_dirs, view)
     return Outcome(
         BrokerHeartbeatResponse(
             is_caught_up=caught_up,
@@ -228,6 +231,17 @@ def _state_events(broker: BrokerImage, *, fenced: bool, stopping: bool) -> tuple
     if stopping != broker.in_controlled_shutdown:
         return (Event(f"Broker {broker.broker_id} begins a controlled shutdown."),)
     return ()
+
+
+def _directories_failed(broker: BrokerImage, offline: Sequence[bytes], view: ControllerView) -> list[MetadataRecord]:
+    """The records for log directories that were online until now (KIP-858)."""
+    failed = [directory for directory in broker.log_dirs if directory in offline]
+    left = [directory for directory in broker.log_dirs if directory not in offline]
+    # A broker without a directory stops; its record could not say so, as no directories mean no change.
+    if not failed or not left or not features.supports_directory_assignment(view.metadata_version):
+        return []
+    change = BrokerRegistrationChangeRecord(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, log_dirs=left)
+    return [*records_without_directories(view, broker.broker_id, failed), MetadataRecord(change, 2)]
 
 
 def _others_lag_behind(broker: BrokerImage, view: ControllerView) -> bool:

@@ -7,7 +7,7 @@ ReplicationControlManager.generateLeaderAndIsrUpdates and its callers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 
 from coordinator.controller.partition_change import PartitionTarget, partition_change
 from coordinator.controller.partition_rules import NOBODY, TopicRules
@@ -29,6 +29,23 @@ def records_without_broker(view: ControllerView, broker_id: int, *, unclean: boo
     def concerns(partition: PartitionImage) -> bool:
         return broker_id in partition.isr or (unclean and broker_id in partition.elr)
 
+    yield from _records_without(view, broker_id, concerns, unclean=unclean)
+
+
+def records_without_directories(
+    view: ControllerView, broker_id: int, directories: Container[bytes]
+) -> Iterator[MetadataRecord]:
+    """The changes when log directories of a broker have failed: the replicas in them are offline (K22)."""
+
+    def concerns(partition: PartitionImage) -> bool:
+        return broker_id in partition.isr and partition.directory_of(broker_id) in directories
+
+    yield from _records_without(view, broker_id, concerns, unclean=False)
+
+
+def _records_without(
+    view: ControllerView, broker_id: int, concerns: Callable[[PartitionImage], bool], *, unclean: bool
+) -> Iterator[MetadataRecord]:
     for topic in view.image.topics:
         rules = None
         for index, partition in topic.in_order():

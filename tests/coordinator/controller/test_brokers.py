@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.controller.controller import Controller
 from coordinator.controller.view import ControllerContext
+from coordinator.machine import MetadataRecord
 from coordinator.metadata.image import NO_LEADER, BrokerImage
 from tests.coordinator.controller.controller_world import (
     SESSION_TIMEOUT_MS,
@@ -17,6 +18,7 @@ from tests.coordinator.controller.controller_world import (
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.broker_registration import Feature
 from wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from wire.messages.records.cluster_metadata import PartitionChangeRecord
 from wire.messages.unregister_broker import UnregisterBrokerRequest
 
 
@@ -188,3 +190,29 @@ def test_a_new_controller_gives_every_live_broker_a_full_session() -> None:
     context = ControllerContext(world.settings, len(world.records))
     assert not controller.expire(context, later, world.ids).records
     assert controller.decide(world.registration(1), context, later, world.ids, 0).records
+
+
+def test_k22_replicas_in_a_failed_directory_are_offline() -> None:
+    world = ControllerWorld(brokers=1)
+    first, second = b"\xb1" * 16, b"\xb2" * 16
+    world.epochs[2] = world.submit(world.registration(2, log_dirs=[first, second])).broker_epoch
+    world.heartbeat(2)
+    create(world, "t", 2, 1)
+    topic = world.image.topics.by_name("t")
+    assert topic is not None
+    # The broker has put the replica into its second directory (AssignReplicasToDirs).
+    placed = PartitionChangeRecord(partition_id=0, topic_id=topic.topic_id, directories=[second, directory_of(1)])
+    world.controller.replay(MetadataRecord(placed, 2), len(world.records))
+    world.controller.take_change(1, world.now_ms)
+    world.heartbeat(2, offline_log_dirs=[first])
+    assert (world.partition("t").leader, broker(world, 2).log_dirs) == (2, (second,))
+    world.heartbeat(1)
+    before = len(world.records)
+    world.heartbeat(2, offline_log_dirs=[first])
+    assert len(world.records) == before
+    world.epochs[2] = world.submit(
+        world.registration(2, incarnation_id=broker(world, 2).incarnation_id, log_dirs=[first, second])
+    ).broker_epoch
+    world.heartbeat(2, offline_log_dirs=[second])
+    assert (world.partition("t").leader, world.partition("t").isr) == (1, (1,))
+    assert broker(world, 2).log_dirs == (first,)
