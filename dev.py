@@ -3,11 +3,11 @@
 
 python3 dev.py start [options]      start a node in the foreground (odradek start)
 python3 dev.py test [pytest args]   run the tests
-python3 dev.py check [--fix]        format, lint, types, import rules, generated files fresh
+python3 dev.py check [--fix]        lint, types, import rules, tidiness, generated files fresh
+python3 dev.py compile [--remove]   compile the record kernels in place (needs a C compiler)
 python3 dev.py compat [client ...]  run real clients' scenarios, here or with --against HOST:PORT
 python3 dev.py parity [--record]    compare answers with Apache Kafka's, request by request; record them anew
 python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
-python3 dev.py simulate [options]   run whole nodes on virtual time from a seed
 python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
 python3 dev.py odradek ...          any other command of the command line (topics, consume, health ...)
 """
@@ -181,10 +181,6 @@ def bench(arguments: list[str]) -> int:
     return become([ready_python(), str(ROOT / "benchmarks" / "run.py"), *arguments])
 
 
-def simulate(arguments: list[str]) -> int:
-    return become([ready_python(), "-m", "tests.simulation", *arguments])
-
-
 COMMANDS = {
     "start": start,
     "test": test,
@@ -193,7 +189,6 @@ COMMANDS = {
     "compat": compat,
     "parity": parity,
     "bench": bench,
-    "simulate": simulate,
     "reference": reference,
     "odradek": odradek,
 }

@@ -227,8 +227,8 @@ def show(results: dict[str, dict[str, float]]) -> None:
         cells = [f"{value:,.0f} {unit}" if value >= 100 else f"{value:,.2f} {unit}" for value in values]
         if len(kinds) == 2:
             ours, theirs = values
-            ratio = ours / theirs if more_is_better else theirs / max(ours, 0.01)
-            cells.append(f"{ratio:.1f} times as good")
+            better, worse = (ours, theirs) if more_is_better else (theirs, ours)
+            cells.append(f"{better / worse:.1f} times as good" if worse > 0.05 else "")
         rows.append([title, *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for title, *cells in rows:
@@ -254,6 +254,8 @@ def main() -> int:
         else "interpreted (dev.py compile makes them fast)"
     )
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, kernels {kernels}")
+    if os.getloadavg()[0] > 0.5:
+        print(f"This machine is busy (load {os.getloadavg()[0]:.1f}): measure again when it is quiet.")
     results = {}
     for kind in kinds:
         try:
