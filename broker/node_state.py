@@ -225,7 +225,12 @@ class NodeState:
         self.metadata.subscribe(replica_manager.apply)
         replica_manager.set_strays_aside()
         self.metadata.subscribe(self.groups.metadata_changed)
-        self.metadata.subscribe(lambda delta, image: self._arm_due_timer())
+        self.metadata.subscribe(self._topics_deleted)
+
+    def _topics_deleted(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Only deletions leave something due; the deadline is looked for among all logs."""
+        if delta.deleted_topics:
+            self._arm_due_timer()
 
     def _settings_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Dynamic settings of brokers take effect before anything that reads them."""

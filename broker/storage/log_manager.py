@@ -270,10 +270,16 @@ class LogManager:
         """
         delay = self.logs[topic_partition].config.file_delete_delay_ms if topic_partition in self.logs else 0
         path = self._rename_away(topic_partition, DELETE_SUFFIX)
-        if path is not None:
-            self._to_delete.append((now_ms + (0 if self._delete_at_once else delay), path))
-            if self._delete_at_once:
-                self.run_due(now_ms=now_ms)
+        if path is None:
+            return
+        if not self._delete_at_once:
+            self._to_delete.append((now_ms + delay, path))
+            return
+        # This directory alone: a topic of many partitions deletes many, one by one.
+        try:
+            self._files.delete_directory(path)
+        except OSError as error:
+            self._fail_path(path, error)
 
     def mark_stray(self, topic_partition: TopicPartition) -> None:
         """Forget a log that is not assigned here any more; its directory is kept as `...-stray`."""
