@@ -57,6 +57,14 @@ class Normaliser:
         self._prefix = prefix
         self._seen: dict[str, dict[Any, int]] = {}
 
+    def names(self) -> dict[str, dict[Any, int]]:
+        """The identities seen so far, to `restore` later."""
+        return {kind: dict(seen) for kind, seen in self._seen.items()}
+
+    def restore(self, names: dict[str, dict[Any, int]]) -> None:
+        """Forget the identities seen since `names` was taken."""
+        self._seen = names
+
     def message(self, struct: Struct, *, answer: bool) -> dict[str, Any]:
         """The fields of a message or struct that are not at their constructor's default."""
         default = type(struct)()

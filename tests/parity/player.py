@@ -19,6 +19,8 @@ from tests.parity.normalise import Normaliser
 from wire.api import API_SPECS
 from wire.frames import decode_response, encode_request
 from wire.message import Message
+from wire.messages.find_coordinator import FindCoordinatorRequest
+from wire.messages.init_producer_id import InitProducerIdRequest
 
 ANSWER_TIMEOUT_S = 30.0
 _size = Struct(">i")
@@ -140,21 +142,51 @@ class Player:
         """
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while True:
-            count = len(self.transcript.entries)
+            before = self._written()
             answer = call()
             if done(answer):
                 return answer
-            del self.transcript.entries[count:]
+            self._take_back(before)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"still {answer}")
 
     def unwritten(self, call: Callable[[], Any]) -> Any:
         """Make exchanges without writing them down."""
-        count = len(self.transcript.entries)
+        before = self._written()
         try:
             return call()
         finally:
-            del self.transcript.entries[count:]
+            self._take_back(before)
+
+    def warm_up(self) -> None:
+        """Bring the broker where every scenario starts, whatever it has answered before; nothing is written down.
+
+        The topics of both coordinators exist, and a producer id was given out: a broker's first one is 0,
+        which looks like none.
+        """
+        connection = self.connect()
+
+        def coordinators() -> Any:
+            answers = [
+                connection.call(FindCoordinatorRequest(key_type=key_type, coordinator_keys=["warm-up"]), 4)
+                for key_type in (0, 1)
+            ]
+            return [coordinator for answer in answers for coordinator in answer.coordinators]
+
+        def warm() -> None:
+            self.until(coordinators, lambda found: not any(one.error_code for one in found))
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+            self.until(lambda: connection.call(request, 4), lambda answer: answer.error_code == 0)
+
+        self.unwritten(warm)
+
+    def _written(self) -> tuple[int, dict[str, dict[Any, int]]]:
+        return len(self.transcript.entries), self._normaliser.names()
+
+    def _take_back(self, before: tuple[int, dict[str, dict[Any, int]]]) -> None:
+        """Forget exchanges and the identities first seen in them: how often a wait asked must not show."""
+        del self.transcript.entries[before[0] :]
+        self._normaliser.restore(before[1])
 
     def close(self) -> None:
         """Close every connection."""
