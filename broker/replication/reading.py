@@ -16,7 +16,7 @@ from wire.primitives import ZERO_UUID, TopicPartition
 
 if TYPE_CHECKING:
     from broker.replication.replica_manager import ReplicaManager
-    from broker.storage.transaction_index import AbortedTransactionEntry
+    from wire.log_files import AbortedTransactionEntry
 
 
 class ReadTarget(NamedTuple):

@@ -12,6 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from broker.storage.files import Files, replace_file
+from wire.log_files import (
+    MalformedFile,
+    decode_checkpoint,
+    encode_checkpoint,
+    epoch_and_start_offset,
+    partition_and_offset,
+)
 from wire.primitives import TopicPartition
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -20,7 +27,6 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 
-_VERSION = 0
 _Entry = TypeVar("_Entry")
 
 
@@ -30,61 +36,30 @@ class CorruptCheckpoint(OSError):
 
 def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
     """Entries of an offset checkpoint; none if the file is missing. Raises CorruptCheckpoint."""
-
-    def entry(fields: list[str]) -> tuple[TopicPartition, int]:
-        topic, partition, offset = fields
-        return TopicPartition(topic, int(partition)), int(offset)
-
-    return dict(_read(files, path, entry))
+    return dict(_read(files, path, partition_and_offset))
 
 
 def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int], *, durable: bool = True) -> None:
     """Replace an offset checkpoint."""
-    _write(files, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()), durable)
+    lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
+    replace_file(files, path, encode_checkpoint(lines), durable=durable)
 
 
 def read_epochs(files: Files, path: str) -> list[tuple[int, int]]:
     """Entries (epoch, start offset) of a leader epoch checkpoint; none if the file is missing."""
-
-    def entry(fields: list[str]) -> tuple[int, int]:
-        epoch, start_offset = fields
-        return int(epoch), int(start_offset)
-
-    return _read(files, path, entry)
+    return _read(files, path, epoch_and_start_offset)
 
 
 def write_epochs(files: Files, path: str, epochs: Iterable[tuple[int, int]], *, durable: bool) -> None:
     """Replace a leader epoch checkpoint."""
-    _write(files, path, (f"{epoch} {start_offset}" for epoch, start_offset in epochs), durable)
-
-
-def _write(files: Files, path: str, entries: Iterable[str], durable: bool) -> None:
-    lines = list(entries)
-    text = "\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n"
-    replace_file(files, path, text.encode(), durable=durable)
+    lines = (f"{epoch} {start_offset}" for epoch, start_offset in epochs)
+    replace_file(files, path, encode_checkpoint(lines), durable=durable)
 
 
 def _read(files: Files, path: str, entry: Callable[[list[str]], _Entry]) -> list[_Entry]:
     try:
-        text = files.read(path).decode()
+        return decode_checkpoint(files.read(path), entry)
     except FileNotFoundError:
         return []
-    except UnicodeDecodeError as error:
-        raise CorruptCheckpoint(f"{path} is not text: {error}") from error
-    lines = text.splitlines()
-    if not lines:
-        return []
-    if lines[0].strip() != str(_VERSION):
-        raise CorruptCheckpoint(f"{path} has version {lines[0]!r} in its first line, known is {_VERSION}")
-    if len(lines) < 2 or not lines[1].strip().isdigit():
-        raise CorruptCheckpoint(f"{path} has no number of entries in its second line")
-    expected = int(lines[1])
-    entries = []
-    for number, line in enumerate(lines[2:], 3):
-        try:
-            entries.append(entry(line.split()))
-        except ValueError as error:
-            raise CorruptCheckpoint(f"{path} line {number} is malformed: {line!r}") from error
-    if len(entries) != expected:
-        raise CorruptCheckpoint(f"{path} announces {expected} entries and holds {len(entries)}")
-    return entries
+    except MalformedFile as error:
+        raise CorruptCheckpoint(f"{path} {error}") from error

@@ -8,8 +8,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
-from broker.storage.transaction_index import AbortedTransactionEntry
 from wire.control_batches import ControlRecordType, control_record_type
+from wire.log_files import AbortedTransactionEntry
 from wire.record_batch import RecordBatch
 
 

@@ -16,8 +16,9 @@ from broker.storage.cleaned_transactions import CleanedTransactions
 from broker.storage.cleaner import CleanableRange
 from broker.storage.log import Log
 from broker.storage.replay import read_batches
-from broker.storage.segment import CLEANED_SUFFIX, BatchPosition, CorruptSegment, Segment
+from broker.storage.segment import BatchPosition, CorruptSegment, Segment
 from wire.errors import KafkaError
+from wire.log_files import CLEANED_SUFFIX
 from wire.record_batch import Record, RecordBatch
 from wire.record_builder import empty_batch, retain_records
 

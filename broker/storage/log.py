@@ -26,9 +26,9 @@ from broker.storage.partition_metadata import FILE_NAME as PARTITION_METADATA
 from broker.storage.producer_snapshots import ProducerSnapshots
 from broker.storage.producer_state import AppendOrigin, ProducerState, VerificationGuard
 from broker.storage.replay import rebuild_producer_state
-from broker.storage.segment import SWAP_SUFFIX, CorruptSegment, Segment
-from broker.storage.transaction_index import AbortedTransactionEntry
+from broker.storage.segment import CorruptSegment, Segment
 from wire.errors import ErrorCode, KafkaError
+from wire.log_files import SWAP_SUFFIX, AbortedTransactionEntry
 from wire.primitives import TopicPartition
 
 __all__ = ["AppendInfo", "AppendOrigin", "FlushTask", "Log", "LogRead", "TimestampOffset"]

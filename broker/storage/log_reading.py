@@ -11,7 +11,7 @@ from typing import NamedTuple
 from broker.storage.log_segments import LogSegments
 from broker.storage.segment import BatchPosition, Segment
 from broker.storage.time_index import NO_TIMESTAMP
-from broker.storage.transaction_index import AbortedTransactionEntry
+from wire.log_files import AbortedTransactionEntry
 from wire.record_batch import NO_LEADER_EPOCH, RecordBatch
 
 

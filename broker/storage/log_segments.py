@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from broker.storage.segment import DELETED_SUFFIX, Segment
+from broker.storage.segment import Segment
+from wire.log_files import DELETED_SUFFIX
 
 
 class LogSegments:

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 
 from broker.storage.files import Files, StorageFault, replace_file
+from wire.log_files import MalformedFile, decode_properties
 from wire.primitives import uuid_from_text, uuid_text
 
 META_PROPERTIES = "meta.properties"
@@ -25,47 +26,15 @@ class MetaProperties:
     directory_id: bytes | None = None
 
 
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-
-
-def _unescape(text: str) -> str:
-    """Undo the backslashes of a Java properties line."""
-    out = []
-    characters = iter(text)
-    for character in characters:
-        if character == "\\":
-            character = next(characters, "")
-            if character == "u":
-                character = chr(int("".join(next(characters, "") for _ in range(4)), 16))
-            else:
-                character = _ESCAPES.get(character, character)
-        out.append(character)
-    return "".join(out)
-
-
-def _parse(text: str) -> dict[str, str]:
-    properties = {}
-    for line in text.splitlines():
-        line = line.strip()
-        if not line or line[0] in "#!":
-            continue
-        end = next((i for i, c in enumerate(line) if c in "=: \t" and (i == 0 or line[i - 1] != "\\")), len(line))
-        value = line[end:].lstrip(" \t")
-        if value[:1] in ("=", ":"):
-            value = value[1:].lstrip(" \t")
-        properties[_unescape(line[:end])] = _unescape(value)
-    return properties
-
-
 def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     """What the directory says of itself; None if it was never formatted. Raises StorageFault."""
     path = f"{directory}/{META_PROPERTIES}"
     try:
-        properties = _parse(files.read(path).decode("latin-1"))
+        properties = decode_properties(files.read(path))
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        raise StorageFault(f"{path} is malformed: {error}") from error
+    except MalformedFile as error:
+        raise StorageFault(f"{path} {error}") from error
     try:
         version = int(properties.get("version", "0"))
         node_text = properties.get("node.id" if version >= 1 else "broker.id")

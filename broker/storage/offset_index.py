@@ -6,9 +6,8 @@ rising, one about every `index.interval.bytes`. Source: OffsetIndex.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from broker.storage.segment_index import SegmentIndex
+from wire.log_files import OFFSET_INDEX_ENTRY
 
 RELATIVE_OFFSET_MAX = 0x7FFFFFFF
 
@@ -16,7 +15,7 @@ RELATIVE_OFFSET_MAX = 0x7FFFFFFF
 class OffsetIndex(SegmentIndex):
     """`<base>.index`."""
 
-    ENTRY = Struct(">ii")
+    ENTRY = OFFSET_INDEX_ENTRY
 
     __slots__ = ()
 

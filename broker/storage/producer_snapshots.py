@@ -8,14 +8,14 @@ from __future__ import annotations
 from bisect import insort
 
 from broker.storage.files import Files
-from broker.storage.producer_snapshot import (
+from broker.storage.producer_state import ProducerState
+from wire.producer_snapshot import (
     SUFFIX,
     CorruptSnapshot,
     decode_snapshot,
     encode_snapshot,
     file_name,
 )
-from broker.storage.producer_state import ProducerState
 
 
 class ProducerSnapshots:

@@ -14,9 +14,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from broker.storage.producer_snapshot import SnapshotEntry
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition
+from wire.producer_snapshot import SnapshotEntry
 
 BATCHES_KEPT = 5
 NO_SEQUENCE = -1

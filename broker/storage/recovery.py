@@ -20,21 +20,19 @@ from broker.storage.partition_metadata import CorruptPartitionMetadata, read_top
 from broker.storage.producer_snapshots import ProducerSnapshots
 from broker.storage.producer_state import ProducerState
 from broker.storage.replay import read_batches, rebuild_producer_state, replay_batch
-from broker.storage.segment import (
+from broker.storage.segment import SUFFIXES, BatchPosition, CorruptSegment, Segment
+from wire.errors import KafkaError
+from wire.log_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
-    SUFFIXES,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    BatchPosition,
-    CorruptSegment,
-    Segment,
     off20,
+    offset_of_name,
 )
-from wire.errors import KafkaError
 from wire.primitives import TopicPartition
 from wire.record_batch import RecordBatch
 
@@ -60,12 +58,6 @@ class LogLoading:
     chance: Random | None = None
     bytes_cut: int = 0
     """How many bytes of torn or corrupt batches were cut off."""
-
-
-def offset_of_name(name: str) -> int | None:
-    """The offset at the start of a segment file's name, None for other files."""
-    digits = name.partition(".")[0]
-    return int(digits) if len(digits) == 20 and digits.isdigit() else None
 
 
 def load_log(

@@ -12,10 +12,11 @@ from broker.storage.log_segments import LogSegments
 from broker.storage.producer_snapshots import ProducerSnapshots
 from broker.storage.producer_state import ProducerState
 from broker.storage.segment import Segment
-from broker.storage.transaction_index import AbortedTransactionEntry, TransactionIndex
+from broker.storage.transaction_index import TransactionIndex
 from wire.control_batches import read_end_transaction_marker
 from wire.errors import KafkaError
 from wire.legacy_records import LegacyBatch
+from wire.log_files import AbortedTransactionEntry
 from wire.record_batch import MAGIC_POSITION, RecordBatch, next_batch_size
 
 CHUNK_BYTES = 1 << 20

@@ -15,16 +15,17 @@ from broker.config_log import LogConfig
 from broker.storage.files import Buffer, File, Files
 from broker.storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from broker.storage.time_index import NO_TIMESTAMP, TimeIndex
-from broker.storage.transaction_index import AbortedTransactionEntry, TransactionIndex
+from broker.storage.transaction_index import TransactionIndex
+from wire.log_files import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    AbortedTransactionEntry,
+    off20,
+)
 
-LOG_SUFFIX = ".log"
-INDEX_SUFFIX = ".index"
-TIME_INDEX_SUFFIX = ".timeindex"
-TRANSACTION_INDEX_SUFFIX = ".txnindex"
 SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
-DELETED_SUFFIX = ".deleted"
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
 
 # Base offset, length, magic, last offset delta, max timestamp; the rest is skipped.
 _HEAD = Struct(">qi4xb6xi8xq")
@@ -48,11 +49,6 @@ class BatchPosition(NamedTuple):
     last_offset: int
     max_timestamp: int
     magic: int
-
-
-def off20(offset: int) -> str:
-    """An offset as file names carry it."""
-    return f"{offset:020d}"
 
 
 def _roll_ms(config: LogConfig) -> int:

@@ -6,9 +6,8 @@ base offset); timestamps rise strictly, offsets do not fall. Source: TimeIndex.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from broker.storage.segment_index import SegmentIndex
+from wire.log_files import TIME_INDEX_ENTRY
 
 NO_TIMESTAMP = -1
 
@@ -16,7 +15,7 @@ NO_TIMESTAMP = -1
 class TimeIndex(SegmentIndex):
     """`<base>.timeindex`."""
 
-    ENTRY = Struct(">qi")
+    ENTRY = TIME_INDEX_ENTRY
 
     __slots__ = ()
 

@@ -6,23 +6,14 @@ AbortedTxn (KIP-98).
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import NamedTuple
-
 from broker.storage.files import File, Files
-
-_ENTRY = Struct(">hqqqq")
-_VERSION = 0
-
-
-class AbortedTransactionEntry(NamedTuple):
-    """An aborted transaction: its data lies in [first_offset, last_offset), its marker at last_offset."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
-    """What the last stable offset became with this abort."""
+from wire.log_files import (
+    TRANSACTION_INDEX_ENTRY,
+    AbortedTransactionEntry,
+    MalformedFile,
+    decode_aborted_transactions,
+    encode_aborted_transaction,
+)
 
 
 class CorruptTransactionIndex(ValueError):
@@ -53,15 +44,17 @@ class TransactionIndex:
             content = self._files.read(self.path)
         except FileNotFoundError:
             return []
-        if len(content) % _ENTRY.size:
-            raise CorruptTransactionIndex(f"{self.path} has {len(content)} bytes, not a multiple of {_ENTRY.size}")
         entries: list[AbortedTransactionEntry] = []
         previous = -1
-        for version, producer_id, first, last, last_stable in _ENTRY.iter_unpack(content):
-            if version < 0 or last <= previous or (first < self.start_offset and last < self.start_offset):
-                raise CorruptTransactionIndex(f"{self.path} has a bad entry at offset {last}")
-            previous = last
-            entries.append(AbortedTransactionEntry(producer_id, first, last, last_stable))
+        try:
+            for version, entry in decode_aborted_transactions(content):
+                last = entry.last_offset
+                if version < 0 or last <= previous or (entry.first_offset < self.start_offset > last):
+                    raise MalformedFile(f"has a bad entry at offset {last}")
+                previous = last
+                entries.append(entry)
+        except MalformedFile as error:
+            raise CorruptTransactionIndex(f"{self.path} {error}") from error
         return entries
 
     def append(self, entry: AbortedTransactionEntry) -> None:
@@ -71,7 +64,7 @@ class TransactionIndex:
             raise ValueError(f"aborted transaction at {entry.last_offset} after {entries[-1].last_offset}")
         if self._file is None:
             self._file = self._files.open(self.path)
-        self._file.append([_ENTRY.pack(_VERSION, *entry)])
+        self._file.append([encode_aborted_transaction(entry)])
         entries.append(entry)
 
     def collect(self, first_offset: int, upper_offset: int, found: list[AbortedTransactionEntry]) -> bool:
@@ -94,7 +87,7 @@ class TransactionIndex:
         if len(kept) < len(entries):
             if self._file is None:
                 self._file = self._files.open(self.path)
-            self._file.truncate(len(kept) * _ENTRY.size)
+            self._file.truncate(len(kept) * TRANSACTION_INDEX_ENTRY.size)
             self._entries = kept
 
     def reset(self) -> None:

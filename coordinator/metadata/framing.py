@@ -1,7 +1,6 @@
 """How one metadata record is written as the value of a log record.
 
-uvarint frame version 1, uvarint record type, uvarint version, record. Source: Kafka's
-AbstractApiMessageSerde and MetadataRecordSerde.
+Source: Kafka's AbstractApiMessageSerde and MetadataRecordSerde; the frame is `wire.record_framing`'s.
 """
 
 from __future__ import annotations
@@ -10,20 +9,13 @@ from coordinator.machine import MetadataRecord
 from coordinator.metadata.delta import KNOWN_RECORDS
 from coordinator.metadata.replay_errors import MetadataReplayError
 from wire.errors import WireError
-from wire.primitives import Buffer, read_uvarint, uvarint
-
-FRAME_VERSION = 1
+from wire.record_framing import metadata_frame, read_metadata_frame
 
 
 def encode_record(record: MetadataRecord) -> bytes:
     """The bytes of one metadata record."""
-    message = record.message
-    out: list[Buffer] = [
-        uvarint(FRAME_VERSION),
-        uvarint(message.API_KEY),
-        uvarint(record.version),
-    ]
-    message.write(out, record.version)
+    out = metadata_frame(record.message, record.version)
+    record.message.write(out, record.version)
     return b"".join(out)
 
 
@@ -33,18 +25,9 @@ def decode_record(value: bytes | None) -> MetadataRecord:
     if not value:
         raise MetadataReplayError("a metadata record has no value")
     try:
-        if value[0] == FRAME_VERSION and value[1] < 0x80 and value[2] < 0x80:
-            record_type, version, position = value[1], value[2], 3
-        else:
-            frame_version, position = read_uvarint(value, 0)
-            if frame_version != FRAME_VERSION:
-                raise MetadataReplayError(
-                    f"a metadata record has frame version {frame_version}, only {FRAME_VERSION} is known"
-                )
-            record_type, position = read_uvarint(value, position)
-            version, position = read_uvarint(value, position)
-    except (IndexError, WireError) as error:
-        raise MetadataReplayError(f"a metadata record of {len(value)} bytes is broken") from error
+        record_type, version, position = read_metadata_frame(value)
+    except WireError as error:
+        raise MetadataReplayError(f"a metadata record {error}") from error
     record_class = KNOWN_RECORDS.get(record_type)
     if record_class is None:
         raise MetadataReplayError(

@@ -15,8 +15,8 @@ from broker.config_log import LogConfig
 from broker.storage.files import DiskFiles
 from broker.storage.log import AppendOrigin, Log
 from broker.storage.log_manager import LogManager
-from broker.storage.producer_snapshot import decode_snapshot
 from wire.primitives import TopicPartition, uuid_text
+from wire.producer_snapshot import decode_snapshot
 from wire.records import RecordBatch
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "log_directories"

@@ -8,7 +8,7 @@ from log_fixture import DIRECTORY, NOW_MS, all_batches, append, idempotent, numb
 from broker.storage.files import StorageFault
 from broker.storage.log import Log
 from broker.storage.memory_files import MemoryFiles
-from broker.storage.segment import off20
+from wire.log_files import off20
 
 SETTINGS = {"segment_bytes": 1000, "index_interval_bytes": 100}
 
