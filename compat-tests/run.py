@@ -22,9 +22,9 @@ sys.path.insert(0, str(HERE / "reference"))
 
 from reference import NotStarted, Reference
 
-CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "kcat")
+CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "kcat", "kafka-tools")
 OWN_BROKERS = ("durability",)
-NEEDS = {"kcat": "kcat"}  # programs that a machine may lack
+NEEDS = {"kcat": "kcat", "kafka-tools": "java"}  # programs that a machine may lack
 STOP_TIMEOUT_S = 30
 TOTALS = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 
