@@ -104,7 +104,7 @@ class Broker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=descriptor,
-                env={**os.environ, "ODRADEK_LIBRARY_PATH": os.pathsep.join(library_folders())},
+                env=node_environment(),
             )
         finally:
             os.close(descriptor)
@@ -192,6 +192,12 @@ if hasattr(os, "register_at_fork"):
 def setting_text(value: str | int | bool) -> str:
     """A setting's value as Kafka writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def node_environment() -> dict[str, str]:
+    """This process's environment without variables that are settings of a node: a test's broker has its own only."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KAFKA_") and name != "CLUSTER_ID"}
+    return kept | {"ODRADEK_LIBRARY_PATH": os.pathsep.join(library_folders())}
 
 
 def library_folders() -> list[str]:

@@ -178,6 +178,13 @@ def test_settings_are_kafkas(tmp_path: Path) -> None:
         assert broker.alive
 
 
+def test_settings_of_the_environment_are_not_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_LOG_DIRS", str(tmp_path))
+    monkeypatch.setenv("KAFKA_NUM_PARTITIONS", "many")
+    with Broker():
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_a_users_packages_of_the_same_names_are_never_met(tmp_path: Path) -> None:
     for name in ("broker", "wire", "coordinator", "asyncio"):
         (tmp_path / name).mkdir()
