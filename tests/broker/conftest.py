@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         left = [task for task in leftovers if not task.done()]
         assert not left, f"the test left tasks running: {left}"
 
-    with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(run())
+    with warnings.catch_warnings(), asyncio.Runner(loop_factory=factory) as runner:
+        try:
+            runner.run(run())
+        except BaseException:
+            # What a failed test left open is no second fault; as errors such warnings would keep
+            # uvloop from closing its handles, and it would wait for them for ever.
+            warnings.simplefilter("ignore", ResourceWarning)
+            raise
     return True
