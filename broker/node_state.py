@@ -125,6 +125,8 @@ class NodeState:
         self._upkeep = LogUpkeep(self.log_manager, self._clock, self._config)
         self._open_partitions()
         await self.lifecycle.unfence()
+        # What the last run, or a reset, left to be deleted.
+        self._arm_due_timer()
         self._is_open = True
 
     def _open_log_directories(self) -> None:
