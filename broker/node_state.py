@@ -21,12 +21,16 @@ from broker.runtime.auto_topics import AutoTopics
 from broker.runtime.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.runtime.controller_client import ControllerClient
 from broker.runtime.group_coordinator import GroupCoordinator
+from broker.runtime.marker_writer import LocalMarkerWriter
 from broker.runtime.metadata_log import open_metadata_log
 from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
+from broker.runtime.transaction_coordinator import TransactionCoordinator
+from broker.runtime.transaction_verifier import LocalTransactionVerifier
 from broker.storage.log_manager import LogManager
 from coordinator.controller.config_rules import ConfigRules
 from coordinator.machine import MetadataRecord
+from coordinator.metadata.features import TRANSACTION_VERSION
 from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC, Endpoint
 from coordinator.quorum.voters import Voter
 from wire.compression import Compression
@@ -85,6 +89,8 @@ class NodeState:
         self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager | None = None
         self.groups: GroupCoordinator | None = None
+        self.transactions: TransactionCoordinator | None = None
+        self._marker_writer: LocalMarkerWriter | None = None
 
     @property
     def cluster_id(self) -> str:
@@ -108,6 +114,8 @@ class NodeState:
         node.replica_manager = self.replica_manager
         node.producer_ids = self._producer_ids
         node.groups = self.groups
+        node.transactions = self.transactions
+        node.marker_writer = self._marker_writer
         node.auto_topics = AutoTopics(self.controller, self.metadata, server_settings.auto_topic_settings(self._config))
         node.fetch_sessions = FetchSessionCache(
             self._config["max.incremental.fetch.session.cache.slots"], self.ids.below
@@ -223,6 +231,7 @@ class NodeState:
             compression=Compression(config["offsets.topic.compression.codec"]),
         )
         replica_manager.on_leadership_change.append(self.groups.leadership_changed)
+        self._open_transactions(replica_manager, self.groups)
         self.metadata.subscribe(self._settings_changed)
         self.metadata.subscribe(replica_manager.apply)
         replica_manager.set_strays_aside()
@@ -233,6 +242,24 @@ class NodeState:
         """Only deletions leave something due; the deadline is looked for among all logs."""
         if delta.deleted_topics:
             self._arm_due_timer()
+
+    def _open_transactions(self, replica_manager: ReplicaManager, groups: GroupCoordinator) -> None:
+        config = self._config
+        assert self._producer_ids is not None
+        self._marker_writer = LocalMarkerWriter(
+            replica_manager, groups, self._clock, timeout_ms=config["request.timeout.ms"]
+        )
+        self.transactions = TransactionCoordinator(
+            server_settings.transaction_settings(config),
+            replica_manager=replica_manager,
+            clock=self._clock,
+            ids=self.ids,
+            next_producer_id=self._producer_ids.next_id,
+            transaction_version=lambda: self.metadata.image.features.level(TRANSACTION_VERSION),
+            marker_writers={config.node_id: self._marker_writer},
+        )
+        replica_manager.on_leadership_change.append(self.transactions.leadership_changed)
+        replica_manager.transaction_verifier = LocalTransactionVerifier(self.transactions)
 
     def _settings_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Dynamic settings of brokers take effect before anything that reads them."""
@@ -288,6 +315,8 @@ class NodeState:
             self._due_timer.cancel()
         if self._upkeep is not None:
             await self._upkeep.close()
+        if self.transactions is not None:
+            await self.transactions.close()
         if self.groups is not None:
             self.groups.close()
         if self.replica_manager is not None:

@@ -14,6 +14,7 @@ from broker.runtime.metadata_log import metadata_log_config as metadata_log_sett
 from broker.runtime.snapshot_schedule import SnapshotSettings
 from coordinator.controller.view import ControllerSettings, TopicSettings
 from coordinator.group.context import GroupSettings
+from coordinator.transaction.context import TransactionSettings
 
 if TYPE_CHECKING:
     from broker.config import BrokerConfig
@@ -121,6 +122,17 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         offset_metadata_max_bytes=config["offset.metadata.max.bytes"],
         offsets_retention_ms=config["offsets.retention.minutes"] * 60_000,
         offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
+    )
+
+
+def transaction_settings(config: BrokerConfig) -> TransactionSettings:
+    """What the transaction coordinator decides by."""
+    return TransactionSettings(
+        max_timeout_ms=config["transaction.max.timeout.ms"],
+        two_phase_commit_enable=config["transaction.two.phase.commit.enable"],
+        id_expiration_ms=config["transactional.id.expiration.ms"],
+        abort_interval_ms=config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
+        expiry_interval_ms=config["transaction.remove.expired.transaction.cleanup.interval.ms"],
     )
 
 

@@ -58,6 +58,10 @@ class Node:
         self.auto_topics: Any = None
         # broker.runtime.group_coordinator.GroupCoordinator: groups and committed offsets.
         self.groups: Any = None
+        # broker.runtime.transaction_coordinator.TransactionCoordinator: transactional ids.
+        self.transactions: Any = None
+        # broker.runtime.marker_writer.LocalMarkerWriter: ends transactions on partitions led here.
+        self.marker_writer: Any = None
         # broker.runtime.quorum_runtime.QuorumRuntime: for DescribeQuorum.
         self.quorum: Any = None
         # broker.network.listener.ListenerSet: advertised addresses by listener name.

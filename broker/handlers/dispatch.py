@@ -116,6 +116,35 @@ API_ROWS: tuple[ApiRow, ...] = (
         ((Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER), (Operation.WRITE, ResourceType.TRANSACTIONAL_ID)),
     ),
     ApiRow(ApiKey.OFFSET_FOR_LEADER_EPOCH, "offset_for_leader_epoch", ((Operation.DESCRIBE, ResourceType.TOPIC),)),
+    ApiRow(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        "add_partitions_to_txn",
+        (
+            (Operation.CLUSTER_ACTION, ResourceType.CLUSTER),
+            (Operation.WRITE, ResourceType.TRANSACTIONAL_ID),
+            (Operation.WRITE, ResourceType.TOPIC),
+        ),
+    ),
+    ApiRow(
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        "add_offsets_to_txn",
+        ((Operation.WRITE, ResourceType.TRANSACTIONAL_ID), (Operation.READ, ResourceType.GROUP)),
+    ),
+    ApiRow(ApiKey.END_TXN, "end_txn", ((Operation.WRITE, ResourceType.TRANSACTIONAL_ID),)),
+    ApiRow(
+        ApiKey.WRITE_TXN_MARKERS,
+        "write_txn_markers",
+        ((Operation.ALTER, ResourceType.CLUSTER), (Operation.CLUSTER_ACTION, ResourceType.CLUSTER)),
+    ),
+    ApiRow(
+        ApiKey.TXN_OFFSET_COMMIT,
+        "txn_offset_commit",
+        (
+            (Operation.WRITE, ResourceType.TRANSACTIONAL_ID),
+            (Operation.READ, ResourceType.GROUP),
+            (Operation.READ, ResourceType.TOPIC),
+        ),
+    ),
     ApiRow(ApiKey.DESCRIBE_ACLS, "describe_acls", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.CREATE_ACLS, "create_acls", ((Operation.ALTER, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DELETE_ACLS, "delete_acls", ((Operation.ALTER, ResourceType.CLUSTER),)),
@@ -144,6 +173,12 @@ API_ROWS: tuple[ApiRow, ...] = (
     ApiRow(ApiKey.UPDATE_FEATURES, "update_features", ((Operation.ALTER, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_CLUSTER, "describe_cluster", ((Operation.DESCRIBE, ResourceType.CLUSTER),)),
     ApiRow(ApiKey.DESCRIBE_PRODUCERS, "describe_producers", ((Operation.READ, ResourceType.TOPIC),)),
+    ApiRow(
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        "describe_transactions",
+        ((Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID), (Operation.DESCRIBE, ResourceType.TOPIC)),
+    ),
+    ApiRow(ApiKey.LIST_TRANSACTIONS, "list_transactions", ((Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),)),
     ApiRow(
         ApiKey.LIST_CONFIG_RESOURCES,
         "list_config_resources",

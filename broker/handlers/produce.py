@@ -16,8 +16,7 @@ v11  TRANSACTION_ABORTABLE (KIP-890)
 v12  the partition is added to the transaction implicitly (KIP-890)
 v13  topics by id (KIP-516)
 
-Left out: quotas (throttle_time_ms is 0). Without a way to transaction coordinators, a transaction's first batch is
-answered NOT_ENOUGH_REPLICAS, as by a broker that does not reach the coordinator.
+Left out: quotas (throttle_time_ms is 0).
 """
 
 from __future__ import annotations
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
 TOPIC_IDS_FROM_VERSION = 13
 LEADER_HINTS_FROM_VERSION = 10
 STORAGE_ERROR_FROM_VERSION = 4
+IMPLICIT_ADD_FROM_VERSION = 12
+ABORTABLE_FROM_VERSION = 11
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id that may write internal topics (`AdminUtils.ADMIN_CLIENT_ID`)."""
 
@@ -205,8 +206,13 @@ async def _verify(produce: _Produce, transactional_id: str) -> dict[TopicPartiti
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             f"transactional id '{transactional_id}' sent batches of {len(producers)} producers in one request",
         )
-    from broker.replication.transaction_verification import TransactionalBatch, verify_transaction
+    from broker.replication.transaction_verification import (
+        TransactionalBatch,
+        TransactionSupport,
+        verify_transaction,
+    )
 
+    version = produce.context.api_version
     verified = await verify_transaction(
         produce.context.node.replica_manager,
         transactional_id,
@@ -214,7 +220,11 @@ async def _verify(produce: _Produce, transactional_id: str) -> dict[TopicPartiti
             key: TransactionalBatch(batch.producer_id, batch.producer_epoch, batch.base_sequence)
             for key, batch in transactional.items()
         },
-        version=produce.context.api_version,
+        support=TransactionSupport.IMPLICIT_ADD
+        if version >= IMPLICIT_ADD_FROM_VERSION
+        else TransactionSupport.ABORTABLE_ERROR
+        if version >= ABORTABLE_FROM_VERSION
+        else TransactionSupport.DEFAULT,
         timeout_ms=produce.request.timeout_ms,
     )
     for key, error in verified.refused.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wire.errors import ErrorCode, KafkaError
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from broker.replication.replica_manager import ReplicaManager
     from broker.storage.producer_state import VerificationGuard
 
-IMPLICIT_ADD_FROM_VERSION = 12
-"""Produce from here on adds the partition to the transaction (TV2)."""
-ABORTABLE_FROM_VERSION = 11
-"""Produce from here on knows TRANSACTION_ABORTABLE."""
 CONCURRENT_RETRY_MS = 20
 CONCURRENT_RETRY_TOTAL_MS = 100
 
@@ -33,6 +30,17 @@ _RETRIABLE_FOR_EVERY_CLIENT = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
+
+
+class TransactionSupport(IntEnum):
+    """What the version of a producer's request lets it understand (`TransactionSupportedOperation`)."""
+
+    DEFAULT = 0
+    """Produce below v11, TxnOffsetCommit below v4."""
+    ABORTABLE_ERROR = 1
+    """Knows TRANSACTION_ABORTABLE: Produce v11, TxnOffsetCommit v4."""
+    IMPLICIT_ADD = 2
+    """Adds the partition to the transaction: Produce from v12, TxnOffsetCommit from v5 (transaction.version 2)."""
 
 
 class TransactionVerifier(Protocol):
@@ -67,15 +75,15 @@ class Verified:
     refused: dict[TopicPartition, KafkaError] = field(default_factory=dict)
 
 
-def produce_error(error: ErrorCode, version: int) -> ErrorCode:
-    """What a Produce of this version is told about the coordinator's error (D18)."""
+def producer_error(error: ErrorCode, support: TransactionSupport) -> ErrorCode:
+    """What a producer is told about the coordinator's error (D18)."""
     if error == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if error in _RETRIABLE_FOR_EVERY_CLIENT:
         return ErrorCode.NOT_ENOUGH_REPLICAS
-    if error == ErrorCode.CONCURRENT_TRANSACTIONS and version < IMPLICIT_ADD_FROM_VERSION:
+    if error == ErrorCode.CONCURRENT_TRANSACTIONS and support < TransactionSupport.IMPLICIT_ADD:
         return ErrorCode.NOT_ENOUGH_REPLICAS
-    if error == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_FROM_VERSION:
+    if error == ErrorCode.TRANSACTION_ABORTABLE and support < TransactionSupport.ABORTABLE_ERROR:
         return ErrorCode.INVALID_TXN_STATE
     return error
 
@@ -85,12 +93,12 @@ async def verify_transaction(
     transactional_id: str,
     batches: Mapping[TopicPartition, TransactionalBatch],
     *,
-    version: int,
+    support: TransactionSupport,
     timeout_ms: int,
 ) -> Verified:
     """Start verification of every batch whose transaction is not open here, and ask the coordinator once for all."""
     verified = Verified()
-    adds = version >= IMPLICIT_ADD_FROM_VERSION
+    adds = support >= TransactionSupport.IMPLICIT_ADD
     to_ask: list[TopicPartition] = []
     for topic_partition, batch in batches.items():
         try:
@@ -113,7 +121,7 @@ async def verify_transaction(
         any_batch = batches[to_ask[0]]
         answers = await _ask(replicas, transactional_id, any_batch, to_ask, adds=adds, timeout_ms=timeout_ms)
         for topic_partition in to_ask:
-            code = produce_error(answers.get(topic_partition, ErrorCode.COORDINATOR_NOT_AVAILABLE), version)
+            code = producer_error(answers.get(topic_partition, ErrorCode.COORDINATOR_NOT_AVAILABLE), support)
             if code:
                 verified.refused[topic_partition] = KafkaError(
                     code, f"the coordinator of transactional id '{transactional_id}' did not confirm {topic_partition}"

@@ -49,16 +49,29 @@ class CoordinatorRuntime(Generic[MachineT]):
         make_context: Callable[[], Any],
         write_timeout_ms: Callable[[], int] = lambda: 5000,
         compression: Callable[[], Compression] = lambda: Compression.NONE,
+        base_sequence: int = 0,
+        changed: Callable[[int, MachineT], None] | None = None,
     ) -> None:
         """`make_context` makes the context of what no request asks for (`loaded`, `expire`);
-        `write_timeout_ms` limits the wait for replication, `compression` is of appended batches."""
+        `write_timeout_ms` limits the wait for replication; `compression` and `base_sequence` are of
+        appended batches (Kafka's coordinator of groups writes 0, that of transactions -1). `changed` is
+        told of a partition whose machine has settled or replayed something, before replies are given."""
         self.topic = topic
         self._replica_manager = replica_manager
         self._clock = clock
         self._make_machine = make_machine
         self._environment = ShardEnvironment(
-            replica_manager, clock, codec, ids, make_context, write_timeout_ms, compression, self._deadline_changed
+            replica_manager,
+            clock,
+            codec,
+            ids,
+            make_context,
+            write_timeout_ms,
+            compression,
+            base_sequence,
+            self._changed,
         )
+        self._on_change = changed
         self._shards: dict[int, CoordinatorShard] = {}
         self._is_closed = False
         self._timer: Timer | None = None
@@ -176,7 +189,10 @@ class CoordinatorRuntime(Generic[MachineT]):
 
     # --- time ----------------------------------------------------------------------------------
 
-    def _deadline_changed(self, shard: CoordinatorShard) -> None:
+    def _changed(self, shard: CoordinatorShard) -> None:
+        if self._on_change is not None:
+            machine: Any = shard.machine
+            self._on_change(shard.topic_partition.partition, machine)
         deadline_ms = shard.machine.next_deadline_ms()
         if deadline_ms is not None and not self._is_closed:
             self._arm(deadline_ms)

@@ -33,8 +33,6 @@ LOAD_SLICE_BYTES = 1_048_576
 """Read and replayed at once while loading; the loop serves others between slices."""
 EXPIRIES_PER_TURN = 64
 """Decisions of `expire` made before the loop serves others."""
-BASE_SEQUENCE = 0
-"""Coordinators write their batches with it, with and without a producer id (MemoryRecordsBuilder)."""
 
 _APPEND_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -118,7 +116,10 @@ class ShardEnvironment:
     """The context for `loaded` and `expire`, which no request comes with."""
     write_timeout_ms: Callable[[], int]
     compression: Callable[[], Compression]
-    deadline_changed: Callable[[CoordinatorShard], None]
+    base_sequence: int
+    """Of every batch that is written, with and without a producer id."""
+    changed: Callable[[CoordinatorShard], None]
+    """Told when the machine has settled or replayed something."""
 
 
 @dataclass(slots=True)
@@ -306,7 +307,7 @@ class CoordinatorShard:
         for event in decision.events:
             logger.info("%s", event.text)
         self._defer(decision, first_offset)
-        self._environment.deadline_changed(self)
+        self._environment.changed(self)
 
     def _encode(self, decision: Decision[CoordinatorRecord]) -> bytes:
         environment = self._environment
@@ -317,7 +318,7 @@ class CoordinatorShard:
             compression=environment.compression(),
             producer_id=decision.producer_id,
             producer_epoch=decision.producer_epoch,
-            base_sequence=BASE_SEQUENCE,
+            base_sequence=environment.base_sequence,
             is_transactional=decision.producer_id != NO_PRODUCER_ID,
         )
 
@@ -362,7 +363,7 @@ class CoordinatorShard:
             entry = deferred.popleft()
             if machine.replay_at is ReplayAt.COMMIT and entry.decision.records:
                 self._replay(entry.decision, entry.first_offset)
-                self._environment.deadline_changed(self)
+                self._environment.changed(self)
             self._reply(entry.decision)
         return not deferred
 

@@ -34,9 +34,7 @@ async def test_a_known_id_is_ignored_and_half_of_it_refused(node: RecordsNode) -
     assert await init(node, producer_epoch=3) == (E.INVALID_REQUEST, -1, -1)
 
 
-async def test_transactional_ids_have_no_coordinator(node: RecordsNode) -> None:
-    assert await init(node, transactional_id="x") == (E.COORDINATOR_NOT_AVAILABLE, -1, -1)
-    assert await init(node, transactional_id="") == (E.INVALID_REQUEST, -1, -1)
+async def test_what_is_asked_before_the_coordinator_of_a_transactional_id(node: RecordsNode) -> None:
     assert await init(node, transactional_id="x", producer_id=5) == (E.INVALID_REQUEST, -1, -1)
     node.authorizer.denied.add((Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "x"))
     assert await init(node, transactional_id="x") == (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1, -1)

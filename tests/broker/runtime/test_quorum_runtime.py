@@ -44,6 +44,7 @@ async def test_a_new_directory_gets_what_a_format_and_a_first_leader_write() -> 
         "BeginTransactionRecord",
         "FeatureLevelRecord",
         "FeatureLevelRecord",
+        "FeatureLevelRecord",
         "ConfigRecord",
         "EndTransactionRecord",
         "RegisterBrokerRecord",

@@ -1,0 +1,1 @@
+"""The transaction coordinator's machine: see README.md."""
