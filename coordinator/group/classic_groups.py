@@ -5,6 +5,7 @@ See classic_join, classic_sync, classic_leave for the requests, classic_rebalanc
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from coordinator.group.classic_draft import ClassicDraft, join_error
@@ -32,6 +33,9 @@ from wire.messages.leave_group import LeaveGroupRequest
 from wire.messages.records.consumer_offsets import GroupMetadataKey, GroupMetadataValue
 from wire.messages.sync_group import SyncGroupRequest
 
+GIVING_WAY = frozenset({GroupType.CONSUMER, GroupType.STREAMS})
+"""An empty group of these kinds becomes a classic one when a member joins by the classic protocol."""
+
 
 class ClassicGroups:
     """Classic groups among all groups of a shard."""
@@ -53,9 +57,14 @@ class ClassicGroups:
             return sync(classic, request, context, now_ms, ticket)
         if isinstance(request, LeaveGroupRequest):
             return keep_if_refused(leave(classic, request, context, now_ms, ticket), ticket)
-        if group is not None and classic is None:
+        if group is None or classic is not None:
+            return join(classic, request, context, now_ms, ids, ticket)
+        if not group.is_empty or group.group_type not in GIVING_WAY:
             return GroupDecision(replies=((ticket, join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)),))
-        return join(classic, request, context, now_ms, ids, ticket)
+        decision = join(None, request, context, now_ms, ids, ticket)
+        if not decision.records:
+            return decision
+        return replace(decision, records=[*group.tombstones(), *decision.records])
 
     def replay(self, key: Any, value: Any | None, *, settled: bool) -> None:
         """See GroupKind."""

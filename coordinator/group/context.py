@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from coordinator.group.consumer_settings import ConsumerGroupSettings
+from coordinator.metadata.image import MetadataImage
 
 MINUTE_MS = 60_000
 
@@ -31,17 +35,25 @@ class GroupSettings:
     """`offsets.retention.minutes`"""
     offsets_retention_check_interval_ms: int = 10 * MINUTE_MS
     """`offsets.retention.check.interval.ms`"""
+    consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
+    """Those of consumer groups"""
+
+
+def _everything(topic: str) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class GroupContext:
-    """Who asks, at which version, under which settings.
+    """Who asks, at which version, under which settings, in which cluster.
 
     `client_host` is written as Java prints an address ("/127.0.0.1"): it is stored in records and
-    shown by DescribeGroups in this form.
+    shown by DescribeGroups in this form. `may_describe` says whether whoever asks may know of a topic.
     """
 
     settings: GroupSettings = field(default_factory=GroupSettings)
     api_version: int = 0
     client_id: str = ""
     client_host: str = ""
+    image: MetadataImage = field(default_factory=MetadataImage)
+    may_describe: Callable[[str], bool] = _everything

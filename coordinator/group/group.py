@@ -7,6 +7,7 @@ this protocol. Source: Kafka's `Group` interface.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -48,6 +49,11 @@ class SessionRefreshed:
     deadline_ms: int
 
 
+PartitionCheck = Callable[[str, bytes, int], None]
+"""Raises KafkaError if a member's commit for (topic, topic id, partition) is refused, and with it the
+whole request."""
+
+
 class Group(Protocol):
     """A group of any kind. All questions are about the present in-memory state."""
 
@@ -75,8 +81,9 @@ class Group(Protocol):
         *,
         transactional: bool,
         api_version: int,
-    ) -> None:
-        """Raises KafkaError if the sender may not commit offsets (semantics of OffsetCommit)."""
+    ) -> PartitionCheck | None:
+        """Raises KafkaError if the sender may not commit offsets (semantics of OffsetCommit). What it
+        returns, if anything, is asked for every partition as well."""
         ...
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:

@@ -7,7 +7,7 @@ OffsetMetadataManager (commitOffset, commitTransactionalOffset).
 from __future__ import annotations
 
 from coordinator.group.context import GroupContext
-from coordinator.group.group import Group, SessionRefreshed
+from coordinator.group.group import Group, PartitionCheck, SessionRefreshed
 from coordinator.group.records import NO_TIMESTAMP, CommittedOffset, offset_commit_record
 from coordinator.group.settlement import GroupDecision
 from coordinator.machine import CoordinatorRecord, Ticket
@@ -22,10 +22,12 @@ from wire.messages.offset_commit import (
 from wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from wire.primitives import ZERO_UUID
 
 NO_RETENTION = -1
 GROUP_ID_NOT_FOUND_FROM = 9
@@ -45,8 +47,9 @@ def commit_offsets(
     """
     generation_id = request.generation_id_or_member_epoch
     sessions: tuple[SessionRefreshed, ...] = ()
+    check: PartitionCheck | None = None
     if group is not None:
-        group.validate_offset_commit(
+        check = group.validate_offset_commit(
             request.member_id,
             request.group_instance_id,
             generation_id,
@@ -69,6 +72,8 @@ def commit_offsets(
                 OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
             )
             if code is ErrorCode.NONE:
+                if check is not None:
+                    check(topic.name, topic.topic_id, partition.partition_index)
                 offset = _committed(partition, now_ms, expire_timestamp_ms, topic.topic_id)
                 records.append(offset_commit_record(request.group_id, topic.name, partition.partition_index, offset))
     return GroupDecision(
@@ -90,8 +95,9 @@ def commit_transactional_offsets(
     The records belong to the producer's transaction: they are pending until its marker.
     """
     generation_id = request.generation_id_or_member_epoch
+    check: PartitionCheck | None = None
     if group is not None:
-        _validate_transactional(group, request, context)
+        check = _validate_transactional(group, request, context)
     elif generation_id >= 0:
         raise _unknown_group(request.group_id, context, TRANSACTIONAL_GROUP_ID_NOT_FOUND_FROM)
     records: list[CoordinatorRecord] = []
@@ -105,6 +111,8 @@ def commit_transactional_offsets(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
             )
             if code is ErrorCode.NONE:
+                if check is not None:
+                    check(topic.name, _topic_id(topic, context), partition.partition_index)
                 offset = _committed(partition, now_ms, NO_TIMESTAMP, topic.topic_id)
                 records.append(offset_commit_record(request.group_id, topic.name, partition.partition_index, offset))
     return GroupDecision(
@@ -115,9 +123,12 @@ def commit_transactional_offsets(
     )
 
 
-def _validate_transactional(group: Group, request: TxnOffsetCommitRequest, context: GroupContext) -> None:
+def _validate_transactional(
+    group: Group, request: TxnOffsetCommitRequest, context: GroupContext
+) -> PartitionCheck | None:
+    """As Group.validate_offset_commit; older clients know another code for a stale epoch."""
     try:
-        group.validate_offset_commit(
+        check = group.validate_offset_commit(
             request.member_id,
             request.group_instance_id,
             request.generation_id_or_member_epoch,
@@ -125,10 +136,32 @@ def _validate_transactional(group: Group, request: TxnOffsetCommitRequest, conte
             api_version=context.api_version,
         )
     except KafkaError as error:
-        knows_stale_epoch = context.api_version >= TRANSACTIONAL_GROUP_ID_NOT_FOUND_FROM
-        if error.code is ErrorCode.STALE_MEMBER_EPOCH and not knows_stale_epoch:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, error.message) from error
-        raise
+        raise _transactional_error(error, context) from error
+    if check is None:
+        return None
+
+    def check_partition(topic: str, topic_id: bytes, partition: int) -> None:
+        try:
+            check(topic, topic_id, partition)
+        except KafkaError as error:
+            raise _transactional_error(error, context) from error
+
+    return check_partition
+
+
+def _transactional_error(error: KafkaError, context: GroupContext) -> KafkaError:
+    knows_stale_epoch = context.api_version >= TRANSACTIONAL_GROUP_ID_NOT_FOUND_FROM
+    if error.code is ErrorCode.STALE_MEMBER_EPOCH and not knows_stale_epoch:
+        return KafkaError(ErrorCode.ILLEGAL_GENERATION, error.message)
+    return error
+
+
+def _topic_id(topic: TxnOffsetCommitRequestTopic, context: GroupContext) -> bytes:
+    """Below v6 the request names topics only."""
+    if topic.topic_id != ZERO_UUID:
+        return topic.topic_id
+    found = context.image.topics.by_name(topic.name)
+    return ZERO_UUID if found is None else found.topic_id
 
 
 def _unknown_group(group_id: str, context: GroupContext, since_version: int) -> KafkaError:

@@ -14,6 +14,7 @@ from typing import Any
 
 from coordinator.group.classic_group import ClassicGroup
 from coordinator.group.classic_groups import ClassicGroups
+from coordinator.group.consumer_groups import ConsumerGroups
 from coordinator.group.context import GroupContext, GroupSettings
 from coordinator.group.descriptions import describe_classic_group, list_groups
 from coordinator.group.group import Group, SessionRefreshed
@@ -61,7 +62,7 @@ class GroupShard:
         self._settings = settings
         self._groups = Groups()
         self._offsets = OffsetStore()
-        self._kinds: tuple[GroupKind, ...] = (ClassicGroups(self._groups),)
+        self._kinds: tuple[GroupKind, ...] = (ClassicGroups(self._groups), ConsumerGroups(self._groups))
         self._own_requests: dict[type, _Decide] = {
             OffsetCommitRequest: self._commit,
             TxnOffsetCommitRequest: self._commit_transactional,
@@ -89,10 +90,11 @@ class GroupShard:
         return decision
 
     def _kind_of(self, request: Any) -> GroupKind:
-        """The kind of the named group if it takes the request, else the first that does."""
+        """The kind of the named group if it takes the request, else the first that does. A group without
+        members has nobody to answer for, so it gives way to the kind that is asked for."""
         group = self._groups.get(request.group_id)
         takers = [kind for kind in self._kinds if type(request) in kind.requests]
-        if group is not None:
+        if group is not None and not group.is_empty:
             for kind in takers:
                 if kind.group_type is group.group_type:
                     return kind
@@ -280,6 +282,10 @@ class GroupShard:
     def describe_group(self, group_id: str, api_version: int) -> DescribedGroup:
         """See descriptions.describe_classic_group."""
         return describe_classic_group(self._groups.get(group_id), group_id, api_version)
+
+    def group(self, group_id: str) -> Group | None:
+        """The group of any kind, for reading."""
+        return self._groups.get(group_id)
 
     def group_events(self, group_id: str) -> tuple[GroupEvent, ...]:
         """Why the group rebalanced lately, oldest first; for display."""

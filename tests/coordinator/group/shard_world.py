@@ -7,17 +7,20 @@ every step the invariants of the machine are checked.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.group.classic_group import ClassicGroup, ClassicGroupState
+from coordinator.group.consumer_group import ConsumerGroup
 from coordinator.group.context import GroupContext, GroupSettings
 from coordinator.group.requests import FetchStableOffsets
 from coordinator.group.settlement import GroupDecision
 from coordinator.group.shard import GroupShard
 from coordinator.machine import NO_PRODUCER_ID
+from coordinator.metadata.image import EMPTY_IMAGE, MetadataImage
 from coordinator.record_codec import RecordCodec
+from tests.coordinator.group.consumer_invariants import check_consumer_group
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.describe_groups import DescribedGroup
 from wire.messages.heartbeat import HeartbeatRequest
@@ -72,6 +75,7 @@ class World:
     """The shard and everything around it."""
 
     settings: GroupSettings = field(default_factory=GroupSettings)
+    image: MetadataImage = EMPTY_IMAGE
     now_ms: int = START_MS
     log: list[Logged] = field(default_factory=list)
     replies: dict[int, Any] = field(default_factory=dict)
@@ -79,6 +83,8 @@ class World:
     """The next append is refused with this."""
     replicated: bool = True
     """Appends are below the high watermark at once."""
+    may_describe: Callable[[str], bool] = lambda topic: True
+    """Whether whoever asks may know of a topic."""
     shard: GroupShard = field(init=False)
     ids: SeededIds = field(default_factory=SeededIds)
     _last_ticket: int = 0
@@ -86,7 +92,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.shard = GroupShard(self.settings)
-        self._apply(self.shard.loaded(GroupContext(self.settings), self.now_ms, self.ids))
+        self._apply(self.shard.loaded(self._context(), self.now_ms, self.ids))
 
     # --- driving ------------------------------------------------------------------------------
 
@@ -95,7 +101,7 @@ class World:
         self._last_ticket += 1
         ticket = self._last_ticket
         self._asked.add(ticket)
-        context = GroupContext(self.settings, api_version, client_id, "/127.0.0.1")
+        context = self._context(api_version, client_id, "/127.0.0.1")
         try:
             decision = self.shard.decide(request, context, self.now_ms, self.ids, ticket)
         except KafkaError as error:
@@ -145,15 +151,20 @@ class World:
         """Another node takes over: a new machine replays the log; waiting requests are lost."""
         self._asked -= self._asked - set(self.replies)
         self.shard = replayed(self.log, self.settings)
-        self._apply(self.shard.loaded(GroupContext(self.settings), self.now_ms, self.ids))
+        self._apply(self.shard.loaded(self._context(), self.now_ms, self.ids))
         self._run_due()
+
+    def _context(self, api_version: int = 0, client_id: str = "", client_host: str = "") -> GroupContext:
+        return GroupContext(
+            self.settings, api_version, client_id, client_host, image=self.image, may_describe=self.may_describe
+        )
 
     def _run_due(self) -> None:
         for _ in range(STEPS_MAX):
             deadline_ms = self.shard.next_deadline_ms()
             if deadline_ms is None or deadline_ms > self.now_ms:
                 return
-            self._apply(self.shard.expire(GroupContext(self.settings), self.now_ms, self.ids))
+            self._apply(self.shard.expire(self._context(), self.now_ms, self.ids))
         raise AssertionError("what is due never ends")
 
     def _apply(self, decision: GroupDecision) -> None:
@@ -277,6 +288,9 @@ def check_invariants(world: World) -> None:
     waiting = world._asked - set(world.replies)
     held: list[int] = []
     for group in world.shard._groups:
+        if isinstance(group, ConsumerGroup):
+            check_consumer_group(group)
+            continue
         assert isinstance(group, ClassicGroup)
         check_group(group)
         for member in group.members.values():

@@ -1,0 +1,52 @@
+"""Regular expressions that members subscribe with: RE2, as everywhere in Kafka's group protocol.
+
+RE2 needs time that grows with the text only, so that no expression of a client stalls the broker. The
+library is RE2 itself. Source: Kafka's TopicRegexResolver and Utils.throwIfRegularExpressionIsInvalid,
+which use RE2/J.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from wire.errors import ErrorCode, KafkaError
+
+_QUOTED = re.compile(r"\\Q.*?(?:\\E|$)", re.DOTALL)
+_ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+
+Matches = Callable[[str], bool]
+
+
+def compile_regex(regex: str) -> Matches:
+    """Whether a whole text matches. Raises INVALID_REGULAR_EXPRESSION."""
+    # Imported when the first expression comes: a node without one does without it.
+    import re2
+
+    if _ANY_BYTE.search(_QUOTED.sub("", regex)):
+        # Any byte, be it half a character: there is no such thing where texts are not bytes.
+        raise _invalid(regex, "invalid escape sequence: \\C")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(regex, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        raise _invalid(regex, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from error
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def _invalid(regex: str, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
+        f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}.",
+    )
+
+
+def matching_topics(regex: str, topics: Iterable[str]) -> frozenset[str]:
+    """The topics that match as a whole; none if it is no regular expression (of a foreign log)."""
+    try:
+        matches = compile_regex(regex)
+    except KafkaError:
+        return frozenset()
+    return frozenset(topic for topic in topics if matches(topic))
