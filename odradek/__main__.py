@@ -22,6 +22,7 @@ COMMANDS = {
     "consume": "read records",
     "configs": "describe and alter settings of topics, brokers and groups",
     "reset": "empty a node: topics, groups, everything",
+    "dump-log": "show and check the files of a log directory",
 }
 
 
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_command(name: str, arguments: list[str]) -> int:
     put_first_on_path()
     try:
-        import_module(f"odradek.cli.{name}").run(arguments)
+        import_module(f"odradek.cli.{name.replace('-', '_')}").run(arguments)
         sys.stdout.flush()
         return 0
     except Failure as failure:
