@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wire.errors import KafkaError
-from wire.record_batch import MAGIC_POSITION, AnyBatch, LegacyBatch, RecordBatch, next_batch_size
+from wire.legacy_records import LegacyBatch
+from wire.record_batch import MAGIC_POSITION, AnyBatch, RecordBatch, next_batch_size
 
 BUFFER_BYTES = 4 * 1024 * 1024
 HEAD_BYTES = MAGIC_POSITION + 1

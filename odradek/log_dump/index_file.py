@@ -48,8 +48,8 @@ def dump_offset_index(path: Path, report: Report) -> None:
         Entry(place, base + relative, position)
         for place, (relative, position) in fixed_entries(path, OFFSET_INDEX_ENTRY, report, zeros_may_be_first=False)
     ]
-    for entry in entries:
-        report.show("index entry", {"offset": entry.first, "position": entry.second})
+    for shown in entries:
+        report.show("index entry", {"offset": shown.first, "position": shown.second})
     in_order(entries, report, lambda entry, next_one: entry.first < next_one.first and entry.second < next_one.second)
     waiting = iter(sorted(entries, key=lambda entry: entry.second))
     entry = next(waiting, None)
@@ -74,8 +74,8 @@ def dump_time_index(path: Path, report: Report) -> None:
         Entry(place, timestamp, base + relative)
         for place, (timestamp, relative) in fixed_entries(path, TIME_INDEX_ENTRY, report, zeros_may_be_first=True)
     ]
-    for entry in entries:
-        report.show("time index entry", {"timestamp": entry.first, "offset": entry.second})
+    for shown in entries:
+        report.show("time index entry", {"timestamp": shown.first, "offset": shown.second})
     in_order(entries, report, lambda entry, next_one: entry.first < next_one.first and entry.second <= next_one.second)
     waiting = iter(sorted(entries, key=lambda entry: entry.second))
     entry, greatest = next(waiting, None), -1
