@@ -149,7 +149,7 @@ def _prepare(metadata: TransactionMetadata, request: EndTransaction, now_ms: int
 def fence(known: Known, context: TransactionContext, now_ms: int) -> Outcome:
     """Abort an open transaction against the will of its producer, whose epoch is no longer valid then.
 
-    Speaks the version of the cluster, as no client asks. The reply is for the caller to give.
+    Bumps the epoch as the cluster does, as no client asks. The reply is for the caller to give.
     """
     metadata = known.metadata
     version = context.transaction_version
@@ -157,6 +157,7 @@ def fence(known: Known, context: TransactionContext, now_ms: int) -> Outcome:
         fenced = metadata
     else:
         # No end bumps the epoch here, so it is done by hand, and it holds even if the record is refused.
+        version = 0
         raised = metadata.producer_epoch
         if not known.has_failed_fence and raised < EPOCH_MAX:
             raised += 1

@@ -20,7 +20,12 @@ from coordinator.transaction.initialization import initialize
 from coordinator.transaction.metadata import TransactionMetadata
 from coordinator.transaction.outcome import Known, Outcome
 from coordinator.transaction.partitions import add
-from coordinator.transaction.records import transaction_metadata, transaction_record, transaction_tombstone
+from coordinator.transaction.records import (
+    FLEXIBLE_VALUES_FROM,
+    transaction_metadata,
+    transaction_record,
+    transaction_tombstone,
+)
 from coordinator.transaction.requests import (
     AddPartitions,
     EndTransaction,
@@ -28,7 +33,7 @@ from coordinator.transaction.requests import (
     TransactionRequest,
 )
 from coordinator.transaction.states import BETWEEN_TRANSACTIONS, ENDING
-from wire.errors import KafkaError
+from wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     TransactionDecision = Decision[CoordinatorRecord]
@@ -96,6 +101,16 @@ class Loaded:
     now_ms: int
 
 
+def _require_room(client_version: int, context: TransactionContext) -> None:
+    """Raises UNSUPPORTED_VERSION for a client that speaks of epoch bumps where records cannot say so."""
+    if client_version and context.transaction_version < FLEXIBLE_VALUES_FROM:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"the request needs transaction.version {FLEXIBLE_VALUES_FROM} or more, "
+            f"which is finalized at {context.transaction_version}",
+        )
+
+
 class TransactionShard:
     """The transactional ids of one partition of `__transaction_state`."""
 
@@ -127,6 +142,8 @@ class TransactionShard:
             outcome = end(known, request, now_ms)
         else:
             outcome = finish(known, request, now_ms)
+        if outcome.target is not None and isinstance(request, AddPartitions | EndTransaction):
+            _require_room(request.client_version, context)
         decision = self._decision([outcome], context)
         return replace(decision, replies=((ticket, outcome.reply),), volatile=(*decision.volatile, Asked(ticket)))
 
