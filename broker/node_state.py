@@ -267,6 +267,8 @@ class NodeState:
             self._config.apply_dynamic(
                 image.configs.of(RESOURCE_BROKER, ""), image.configs.of(RESOURCE_BROKER, str(self._config.node_id))
             )
+            if self.groups is not None:
+                self.groups.settings = server_settings.group_settings(self._config)
 
     # --- due work ------------------------------------------------------------------------------
 

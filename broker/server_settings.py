@@ -13,6 +13,7 @@ from broker.runtime.auto_topics import AutoTopicSettings
 from broker.runtime.metadata_log import metadata_log_config as metadata_log_settings
 from broker.runtime.snapshot_schedule import SnapshotSettings
 from coordinator.controller.view import ControllerSettings, TopicSettings
+from coordinator.group.consumer_settings import ConsumerGroupSettings, Limited
 from coordinator.group.context import GroupSettings
 from coordinator.transaction.context import TransactionSettings
 
@@ -122,6 +123,32 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         offset_metadata_max_bytes=config["offset.metadata.max.bytes"],
         offsets_retention_ms=config["offsets.retention.minutes"] * 60_000,
         offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
+        consumer=consumer_group_settings(config),
+    )
+
+
+def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
+    """What the group coordinator decides by about consumer groups."""
+
+    def limited(what: str) -> Limited:
+        low, high = (config[f"group.consumer.{limit}.{what}"] for limit in ("min", "max"))
+        # The broker's own value may be changed while it runs, the limits may not.
+        return Limited(min(max(config[f"group.consumer.{what}"], low), high), low, high)
+
+    policy = config["group.consumer.migration.policy"].lower()
+    return ConsumerGroupSettings(
+        # Java class names stand for the assignors of the same names (checked in config_served).
+        assignors=tuple(
+            name.rsplit(".", 1)[-1].removesuffix("Assignor").lower() for name in config["group.consumer.assignors"]
+        ),
+        group_max_size=config["group.consumer.max.size"],
+        session_timeout_ms=limited("session.timeout.ms"),
+        heartbeat_interval_ms=limited("heartbeat.interval.ms"),
+        assignment_interval_ms=limited("assignment.interval.ms"),
+        regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
+        upgrade_enabled=policy in ("bidirectional", "upgrade"),
+        downgrade_enabled=policy in ("bidirectional", "downgrade"),
+        is_enabled="consumer" in config["group.coordinator.rebalance.protocols"],
     )
 
 

@@ -180,6 +180,16 @@ API_ROWS: tuple[ApiRow, ...] = (
     ),
     ApiRow(ApiKey.LIST_TRANSACTIONS, "list_transactions", ((Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),)),
     ApiRow(
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        "consumer_group_heartbeat",
+        ((Operation.READ, ResourceType.GROUP), (Operation.DESCRIBE, ResourceType.TOPIC)),
+    ),
+    ApiRow(
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        "consumer_group_describe",
+        ((Operation.DESCRIBE, ResourceType.GROUP), (Operation.DESCRIBE, ResourceType.TOPIC)),
+    ),
+    ApiRow(
         ApiKey.LIST_CONFIG_RESOURCES,
         "list_config_resources",
         ((Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),),

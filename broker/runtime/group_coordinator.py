@@ -53,7 +53,7 @@ class GroupCoordinator:
         compression: Compression = Compression.NONE,
     ) -> None:
         """`commit_timeout_ms` is `offsets.commit.timeout.ms`, `compression` is
-        `offsets.topic.compression.codec`."""
+        `offsets.topic.compression.codec`. `settings` may be replaced while the node runs."""
         self.settings = settings
         self._cleaning: set[asyncio.Task[None]] = set()
         self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
@@ -62,8 +62,8 @@ class GroupCoordinator:
             clock=clock,
             codec=RecordCodec(consumer_offsets),
             ids=ids,
-            make_machine=lambda: GroupShard(settings),
-            make_context=lambda: GroupContext(settings),
+            make_machine=lambda: GroupShard(self.settings),
+            make_context=lambda: GroupContext(self.settings, image=replica_manager.image),
             write_timeout_ms=lambda: commit_timeout_ms,
             compression=lambda: compression,
         )

@@ -256,7 +256,7 @@ class ClassicGroup:
             group_id=self.group_id,
             protocol_type=self.protocol_type or "",
             group_state=self.state_name,
-            group_type=self.group_type.title,
+            group_type=self.group_type.value,
         )
 
     def session_refreshed(self, member_id: str, now_ms: int) -> SessionRefreshed:

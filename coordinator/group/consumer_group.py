@@ -211,7 +211,7 @@ class ConsumerGroup:
             group_id=self.group_id,
             protocol_type=CONSUMER_PROTOCOL_TYPE,
             group_state=self.state_name,
-            group_type=self.group_type.title,
+            group_type=self.group_type.value,
         )
 
     def sessions_kept_alive(self, member_id: str, now_ms: int) -> tuple[SessionRefreshed, ...]:

@@ -24,11 +24,6 @@ class GroupType(Enum):
     SHARE = "share"
     STREAMS = "streams"
 
-    @property
-    def title(self) -> str:
-        """As ListGroups writes it: "Classic"."""
-        return self.value.capitalize()
-
 
 @dataclass(frozen=True, slots=True)
 class OffsetExpiry:

@@ -35,7 +35,7 @@ SERVED_FEATURES: tuple[ServedFeature, ...] = (
     ServedFeature(METADATA_VERSION, MINIMUM_METADATA_VERSION, 33, 33),
     ServedFeature(KRAFT_VERSION, 0, 1, 0),
     ServedFeature(ELR_VERSION, 0, 1, 1),
-    ServedFeature(GROUP_VERSION, 0, 0, 0),
+    ServedFeature(GROUP_VERSION, 0, 1, 1),
     ServedFeature(TRANSACTION_VERSION, 0, 2, 2),
     ServedFeature(SHARE_VERSION, 0, 0, 0),
     ServedFeature(STREAMS_VERSION, 0, 0, 0),

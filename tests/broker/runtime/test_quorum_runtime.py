@@ -45,6 +45,7 @@ async def test_a_new_directory_gets_what_a_format_and_a_first_leader_write() -> 
         "FeatureLevelRecord",
         "FeatureLevelRecord",
         "FeatureLevelRecord",
+        "FeatureLevelRecord",
         "ConfigRecord",
         "EndTransactionRecord",
         "RegisterBrokerRecord",

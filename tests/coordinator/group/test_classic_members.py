@@ -293,7 +293,7 @@ def test_lists_are_filtered_by_state_and_type_without_regard_to_case() -> None:
     world = World()
     world.stable("a", group_id="live")
     world.call(join("waiting"), 9)
-    everything = [("live", "Stable", "Classic"), ("waiting", "Empty", "Classic")]
+    everything = [("live", "Stable", "classic"), ("waiting", "Empty", "classic")]
 
     def listed(states: list[str], types: list[str]) -> list[tuple[str, str, str]]:
         return [(each.group_id, each.group_state, each.group_type) for each in world.shard.list_groups(states, types)]
