@@ -5,7 +5,7 @@ python3 dev.py start [options]      start a node in the foreground (odradek star
 python3 dev.py test [pytest args]   run the tests
 python3 dev.py check [--fix]        lint, types, import rules, tidiness, generated files fresh
 python3 dev.py compile [--remove]   compile the record kernels in place (needs a C compiler)
-python3 dev.py compat [client ...]  run real clients' scenarios, here or with --against HOST:PORT
+python3 dev.py compat [client ...]  run existing clients' own suites and scenarios, here or --against another broker
 python3 dev.py parity [--record]    compare answers with Apache Kafka's, request by request; record them anew
 python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
 python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools

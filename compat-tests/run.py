@@ -1,107 +1,278 @@
-"""Runs real clients' scenarios against a broker: `python3 dev.py compat [CLIENT ...] [--against HOST:PORT]`.
+"""Runs existing clients and their own test suites against a broker: `python3 dev.py compat [CLIENT ...]`.
 
-Without --against, a node of this tree is started for each client, in memory. `durability` runs brokers of its own,
-which it kills. With --reference all run against Apache Kafka instead. Exit code 1 if any scenario failed.
+Without options: the sample of each suite, against a node of this tree, in memory, started for each.
+Which suites, which versions and which sample: matrix.yaml. What must pass: tests.allow in each folder.
+Exit code 1 if a test that must pass did not, if one failed that FINDINGS.md does not explain, or if nothing ran.
+Clients are fetched by their registries' own programs and kept, built, outside the tree (ODRADEK_COMPAT_CACHE).
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import re
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from brokers import ROOT, NotStarted, broker, kind_of
+from page import table, write_page
+from verdicts import Outcome, Results, accept, judge
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-sys.path.insert(0, str(HERE / "reference"))
-
-from reference import NotStarted, Reference
-
-CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "kcat", "kafka-tools")
-OWN_BROKERS = ("durability",)
-NEEDS = {"kcat": "kcat", "kafka-tools": "java"}  # programs that a machine may lack
-STOP_TIMEOUT_S = 30
-TOTALS = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
+DETAIL_WIDTH = 300
 
 
-@contextlib.contextmanager
-def own_node() -> Iterator[str]:
-    """A node of this tree, as a person starts it; yields its address."""
-    command = [sys.executable, "-m", "odradek", "start", "--json", "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One row of the matrix at one version."""
+
+    row: dict[str, Any]
+    version: str
+
+    @property
+    def name(self) -> str:
+        return str(self.row["folder"])
+
+    @property
+    def folder(self) -> Path:
+        return HERE / self.name
+
+    @property
+    def missing_programs(self) -> list[str]:
+        return [program for program in self.row.get("needs", ()) if shutil.which(program) is None]
+
+    def sample(self) -> list[str] | None:
+        """The tests of the sample; empty: all of them; None: this version is not in it."""
+        sample = self.row.get("sample")
+        if sample is None or self.version not in map(str, self.row.get("sample_versions", self.row["versions"])):
+            return None
+        return [] if sample == "all" else list(sample)
+
+
+def cache() -> Path:
+    """Where clients and results are kept: ODRADEK_COMPAT_CACHE, else in the user's cache directory."""
+    if chosen := os.environ.get("ODRADEK_COMPAT_CACHE"):
+        return Path(chosen).resolve()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "odradek" / "compat"
+
+
+def matrix() -> tuple[dict[str, Any], list[Entry]]:
+    """The settings that every broker gets, and the rows, one for each version."""
+    content = yaml.safe_load((HERE / "matrix.yaml").read_text(encoding="utf-8"))
+    entries = [Entry(row, str(version)) for row in content["suites"] for version in row["versions"]]
+    return content["broker"], entries
+
+
+def chosen_entries(entries: list[Entry], names: list[str], full: bool) -> Iterator[tuple[Entry, list[str]]]:
+    """The entries to run, each with its tests (empty: all)."""
+    for entry in entries:
+        wanted = {entry.name, f"{entry.name}@{entry.version}", str(entry.row["client"])}
+        if names and not wanted & set(names):
+            continue
+        sample = entry.sample()
+        if full or (names and sample is None):
+            yield entry, []
+        elif sample is not None:
+            yield entry, sample
+
+
+class Runner:
+    """Runs entries against one broker and keeps what they said."""
+
+    def __init__(self, options: argparse.Namespace, settings: dict[str, Any]) -> None:
+        self.options = options
+        self.settings = settings
+        self.results = Results(cache() / "results")
+        self.outcomes: dict[Entry, Outcome] = {}
+        self.faults: list[str] = []
+        self.after_failure = False
+
+    def run(self, entry: Entry, tests: list[str]) -> None:
+        against = self.options.against
+        title = f"{entry.name} {entry.version}: {entry.row['what']}, against {against}"
+        if missing := entry.missing_programs:
+            print(f"== SKIPPED {title}: this machine has no {', '.join(missing)}", flush=True)
+            self.outcomes[entry] = Outcome(broken=f"no {', '.join(missing)} here")
+            return
+        print(f"== {title}", flush=True)
+        outcome = self.outcomes[entry] = Outcome()
+        began = time.monotonic()
         try:
-            line = process.stdout.readline()
-            if not line:
-                raise NotStarted(f"The node did not start: it ended with {process.wait()}.")
-            yield json.loads(line)["bootstrap_servers"]
-        finally:
-            process.terminate()
-            try:
-                process.wait(STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            self.prepare(entry, outcome)
+            began = time.monotonic()
+            if not outcome.broken:
+                self.test(entry, tests, outcome)
+        except NotStarted as fault:
+            outcome.broken = str(fault)
+        outcome.seconds = time.monotonic() - began
+        if not tests and not outcome.broken:
+            self.results.keep(entry.name, entry.version, kind_of(against), outcome)
+        self.verdict(entry, tests, outcome)
+
+    def prepare(self, entry: Entry, outcome: Outcome) -> None:
+        """Fetch and build before a broker runs, so that builds take nothing from it."""
+        self.follow(entry, outcome, {"COMPAT_PREPARE_ONLY": "1"}, 45.0, "prepare")
+
+    def test(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
+        environment = {"COMPAT_TESTS": "\n".join(tests), "COMPAT_FULL": "0" if tests else "1"}
+        minutes = float(entry.row.get("minutes", 10))
+        if entry.row.get("own_brokers"):
+            self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
+            return
+        settings = {**self.settings, **entry.row.get("broker", {})}
+        log = self.directory(entry) / f"{kind_of(self.options.against)}.broker.log"
+        with broker(self.options.against, settings, log) as address:
+            environment["BOOTSTRAP_SERVERS"] = address
+            self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
+
+    def directory(self, entry: Entry) -> Path:
+        directory = cache() / f"{entry.name}-{entry.version}"
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory
+
+    def follow(self, entry: Entry, outcome: Outcome, more: dict[str, str], minutes: float, log_name: str) -> None:
+        """Run the folder's `run`, print the lines of its tests as they come, keep everything in a log."""
+        directory = self.directory(entry)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(HERE),
+            "COMPAT_VERSION": entry.version,
+            "COMPAT_DIRECTORY": str(directory),
+            "COMPAT_AGAINST": self.options.against,
+            **more,
+        }
+        with (
+            (directory / f"{log_name}.log").open("w", encoding="utf-8") as log,
+            subprocess.Popen(
+                [sys.executable, str(entry.folder / "run")], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+            ) as process,
+        ):  # fmt: skip
+            assert process.stdout is not None
+            with Deadline(process, minutes) as deadline:
+                for line in process.stdout:
+                    log.write(line)
+                    log.flush()
+                    self.take(line, outcome)
+            code = process.wait()
+        if deadline.passed:
+            outcome.broken = f"not at its end after {minutes:g} minutes"
+        elif code and not outcome.broken:
+            outcome.broken = f"ended with {code}, see {log.name}"
+
+    def take(self, line: str, outcome: Outcome) -> None:
+        text = line.rstrip("\n")
+        if text.startswith("broken: "):
+            outcome.broken = text.removeprefix("broken: ")
+        elif outcome.take(text):
+            self.after_failure = text.startswith("FAILED")
+            print(f"  {text}", flush=True)
+        elif text.startswith("preparing:") or (self.after_failure and text.startswith("       ")):
+            print(f"  {text[:DETAIL_WIDTH]}", flush=True)
+        else:
+            self.after_failure = False
+
+    def verdict(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
+        if outcome.broken:
+            print(f"  BROKEN: {outcome.broken}", flush=True)
+            self.faults.append(f"{entry.name} {entry.version}: {outcome.broken}")
+        if self.options.against == "reference":
+            return
+        faults = judge(entry.folder, entry.version, outcome, set(tests) or None)
+        for sentence in faults.sentences():
+            print(f"  {sentence}", flush=True)
+        if faults:
+            self.faults.append(f"{entry.name} {entry.version}: {faults.sentences()[0]}")
+        if self.options.accept and faults.new:
+            accept(entry.folder, faults.new)
 
 
-def run_script(client: str, arguments: list[str]) -> tuple[int, int]:
-    """Run a client's scenarios, passing its output on; returns how many passed and failed."""
-    command = [sys.executable, str(HERE / client / "scenarios.py"), *arguments]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout is not None
-    said = ""
-    for line in process.stdout:
-        if not line.startswith("%"):  # librdkafka's log
-            print(f"  {line}", end="", flush=True)
-            said += line
-    process.wait()
-    totals = TOTALS.findall(said)
-    if not totals:
-        print(f"  FAILED {client} ended with {process.returncode} before its last scenario", flush=True)
-        return len(re.findall(r"^ok ", said, re.MULTILINE)), 1 + len(re.findall(r"^FAILED ", said, re.MULTILINE))
-    return int(totals[-1][0]), int(totals[-1][1])
+class Deadline:
+    """Ends a process and its children when its minutes have passed, and when it is left."""
+
+    def __init__(self, process: subprocess.Popen[str], minutes: float) -> None:
+        self.process = process
+        self.minutes = minutes
+        self.passed = False
+
+    def __enter__(self) -> Self:
+        signal.signal(signal.SIGALRM, self.end)
+        signal.setitimer(signal.ITIMER_REAL, self.minutes * 60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.kill()
+
+    def end(self, *_: object) -> None:
+        self.passed = True
+        self.kill()
+
+    def kill(self) -> None:
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL if self.passed else signal.SIGTERM)
+        except ProcessLookupError:
+            pass
 
 
-def run_client(client: str, options: argparse.Namespace) -> tuple[int, int]:
-    if client in OWN_BROKERS:
-        return run_script(client, ["--broker", "kafka" if options.reference else "odradek"])
-    if options.against:
-        return run_script(client, [options.against])
-    with Reference() if options.reference else contextlib.nullcontext() as kafka:
-        if kafka is not None:
-            return run_script(client, [kafka.bootstrap_servers])
-        with own_node() as address:
-            return run_script(client, [address])
+def parse(entries: list[Entry]) -> argparse.Namespace:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="dev.py compat", description=__doc__, formatter_class=layout)
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="a client, a folder or FOLDER@VERSION")
+    parser.add_argument(
+        "--against",
+        default="odradek",
+        metavar="BROKER",
+        help="odradek, reference (Apache Kafka, started for this) or HOST:PORT",
+    )
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--full", action="store_true", help="every test of every version, not the sample")
+    size.add_argument("--only", action="append", default=[], metavar="TEST", help="this test of the clients named")
+    parser.add_argument("--accept", action="store_true", help="add tests that pass now to tests.allow")
+    parser.add_argument("--report", action="store_true", help="write docs/compatibility.md from the latest whole runs")
+    parser.add_argument("--list", action="store_true", help="list the suites and run nothing")
+    options = parser.parse_args()
+    known = {name for entry in entries for name in (entry.name, f"{entry.name}@{entry.version}", entry.row["client"])}
+    for client in options.clients:
+        if client not in known:
+            parser.error(f"there is no client {client!r}; there are {', '.join(sorted({e.name for e in entries}))}")
+    if options.against not in ("odradek", "reference") and ":" not in options.against:
+        parser.error(f"--against is odradek, reference or HOST:PORT, not {options.against!r}")
+    return options
 
 
 def main() -> int:
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="dev.py compat", description=__doc__, formatter_class=layout)
-    names = ", ".join(CLIENTS + OWN_BROKERS)
-    parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"of {names}; default all")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--against", metavar="HOST:PORT", help="a broker that is running")
-    where.add_argument("--reference", action="store_true", help="Apache Kafka, started for this")
-    options = parser.parse_args()
-    for client in options.clients:
-        if client not in CLIENTS + OWN_BROKERS:
-            parser.error(f"there is no client {client!r}; there are {', '.join(CLIENTS + OWN_BROKERS)}")
-    passed = failed = 0
-    for client in options.clients or CLIENTS + (() if options.against else OWN_BROKERS):
-        if client in NEEDS and shutil.which(NEEDS[client]) is None:
-            print(f"{client}: not run, the program {NEEDS[client]} is not installed")
-            if client in options.clients:
-                failed += 1
-            continue
-        print(f"{client}:", flush=True)
-        counts = run_client(client, options)
-        passed, failed = passed + counts[0], failed + counts[1]
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    settings, entries = matrix()
+    options = parse(entries)
+    if options.list:
+        for entry in entries:
+            sample = entry.sample()
+            size = "none" if sample is None else len(sample) or "all"
+            print(f"{entry.name}@{entry.version}: {entry.row['what']}, in the sample: {size}")
+        return 0
+    runner = Runner(options, settings)
+    if not (options.report and not options.clients and not options.full):
+        for entry, tests in chosen_entries(entries, options.clients, options.full):
+            runner.run(entry, options.only or tests)
+        for line in table(runner.outcomes, runner.results, options.against):
+            print(line)
+    if options.report:
+        write_page(ROOT / "docs" / "compatibility.md", entries, runner.results)
+        return 0
+    for fault in runner.faults:
+        print(f"FAULT {fault}", file=sys.stderr)
+    passed, failed = (sum(o.count(verdict) for o in runner.outcomes.values()) for verdict in ("ok", "FAILED"))
+    skipped = sum(outcome.count("skipped") for outcome in runner.outcomes.values())
+    print(f"compat: {passed} passed, {len(runner.faults)} failed, {skipped + failed} skipped")
+    return 1 if runner.faults or not passed else 0
 
 
 if __name__ == "__main__":

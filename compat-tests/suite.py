@@ -1,0 +1,295 @@
+"""What the `run` programs share: get a client's own tests once, run them, print one line a test.
+
+A `run` is started by run.py with these in its environment, and prints, for each test, one of
+
+    ok NAME (1.2 s)
+    FAILED NAME (1.2 s)
+    skipped NAME (why)
+
+Whatever else it prints is kept in the log. Upstream code lies in COMPAT_DIRECTORY, outside the tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import IO
+
+HERE = Path(__file__).resolve().parent
+STEP_TIMEOUT_S = 1800
+DETAIL_LINES = 6
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Broken(Exception):
+    """The suite cannot be had or cannot run; the text is one sentence."""
+
+
+@dataclass(slots=True)
+class Suite:
+    """What a `run` is told: which version, where its files lie, which broker, and which tests (none: all)."""
+
+    version: str
+    directory: Path
+    address: str
+    tests: list[str] = field(default_factory=list)
+    full: bool = True
+
+    @property
+    def host(self) -> str:
+        return self.address.rpartition(":")[0]
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def wants(self, name: str) -> bool:
+        return not self.tests or name in self.tests
+
+
+# --- the lines ---------------------------------------------------------------------------------
+
+
+def tell(verdict: str, name: str, seconds: float = 0.0, detail: str = "") -> None:
+    """Print the line of one test: `ok`, `FAILED` or `skipped`; a detail follows, indented."""
+    if verdict == "skipped":
+        print(f"skipped {name} ({' '.join(detail.split()) or 'by itself'})", flush=True)
+        return
+    print(f"{verdict} {name} ({seconds:.1f} s)", flush=True)
+    if detail and verdict == "FAILED":
+        detail = "\n".join(line for line in ANSI.sub("", detail).splitlines() if line.strip())
+        print("".join(f"       {line}\n" for line in detail.splitlines()[-DETAIL_LINES:]), end="", flush=True)
+
+
+def main(prepare: Callable[[Suite], None], test: Callable[[Suite], None]) -> None:
+    """Run a `run` program: get what it needs, then test unless only that was asked (COMPAT_PREPARE_ONLY)."""
+    environment = os.environ
+    suite = Suite(
+        environment["COMPAT_VERSION"],
+        Path(environment["COMPAT_DIRECTORY"]),
+        environment.get("BOOTSTRAP_SERVERS", ""),
+        [*filter(None, environment.get("COMPAT_TESTS", "").split("\n"))],
+        environment.get("COMPAT_FULL", "1") == "1",
+    )
+    suite.directory.mkdir(parents=True, exist_ok=True)
+    try:
+        prepare(suite)
+        if not environment.get("COMPAT_PREPARE_ONLY"):
+            test(suite)
+    except Broken as fault:
+        print(f"broken: {fault}", flush=True)
+        sys.exit(2)
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def once(directory: Path, name: str, *inputs: str) -> Callable[[Callable[[], None]], None]:
+    """Do a step of the preparation unless it was done with the same inputs; its stamp lies in the directory."""
+
+    def decorate(step: Callable[[], None]) -> None:
+        stamp = directory / f"{name}.done"
+        wanted = hashlib.sha256("\n".join(inputs).encode()).hexdigest()
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        print(f"preparing: {name}", flush=True)
+        step()
+        stamp.write_text(wanted)
+
+    return decorate
+
+
+def step(command: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> str:
+    """Run one step of a preparation, giving way to whatever else runs; raises Broken with its last lines."""
+    gentle = ["nice", "-n", "10"] if shutil.which("nice") else []
+    done = subprocess.run(
+        [*gentle, *map(str, command)], cwd=cwd, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=STEP_TIMEOUT_S,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        print(done.stdout[-4000:], flush=True)
+        raise Broken(f"{' '.join(map(str, command[:4]))} ended with {done.returncode}")
+    return done.stdout
+
+
+def finish(
+    command: Sequence[str | Path],
+    cwd: Path,
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    output: IO[str] | None = None,
+) -> tuple[int | None, str]:
+    """Run a program to its end, or end it and its children at the timeout; returns its code (None then) and output."""
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(
+                list(map(str, command)),
+                cwd=cwd,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output or subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        )
+        stack.callback(end_group, process)
+        try:
+            said, _ = process.communicate(timeout=timeout_s)
+            return process.returncode, said or ""
+        except subprocess.TimeoutExpired:
+            end_group(process)
+            said, _ = process.communicate()
+            return None, (said or "") + f"\nended after {timeout_s:g} s"
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def each(names: Iterable[str], run_one: Callable[[str], None], workers: int) -> None:
+    """Run the tests that are processes of their own, a few at a time."""
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(run_one, names):
+            pass
+
+
+def unpack(archive: Path, into: Path) -> None:
+    with tarfile.open(archive) as file:
+        file.extractall(into, filter="data")
+
+
+def only(directory: Path, pattern: str) -> Path:
+    """The one file of that pattern; raises Broken if there is none."""
+    found = sorted(directory.glob(pattern))
+    if not found:
+        raise Broken(f"{directory.name} has no {pattern}")
+    return found[-1]
+
+
+# --- Python clients ----------------------------------------------------------------------------
+
+
+def satisfied(packages: Sequence[str]) -> bool:
+    """Whether the interpreter that runs this holds these packages already, pinned ones at that very version."""
+    for package in packages:
+        name, _, version = package.partition("==")
+        try:
+            if version not in ("", metadata.version(name)):
+                return False
+        except metadata.PackageNotFoundError:
+            return False
+    return True
+
+
+def python_of(suite: Suite, *packages: str) -> Path:
+    """An interpreter that holds these packages: the one that runs this, else one of an environment made once."""
+    if satisfied(packages):
+        return Path(sys.executable)
+    environment = suite.directory / "venv"
+    python = environment / "bin" / "python"
+
+    @once(suite.directory, "venv", *packages)
+    def _() -> None:
+        shutil.rmtree(environment, ignore_errors=True)
+        step([sys.executable, "-m", "venv", environment], suite.directory)
+        step([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], suite.directory)
+
+    return python
+
+
+def scenarios(client: str, *packages: str) -> None:
+    """A `run` that runs the folder's scenarios.py with a client's packages; `{version}` in them is the version."""
+
+    def prepare(suite: Suite) -> None:
+        python_of(suite, *(package.format(version=suite.version) for package in packages))
+
+    def test(suite: Suite) -> None:
+        python = python_of(suite, *(package.format(version=suite.version) for package in packages))
+        chosen = [argument for name in suite.tests for argument in ("--only", name)]
+        subprocess.run([python, HERE / client / "scenarios.py", suite.address, *chosen], check=False)
+
+    main(prepare, test)
+
+
+# --- what test runners print -------------------------------------------------------------------
+
+
+def tell_junit(file: Path, name_of: Callable[[str, str], str] = lambda _class_name, name: name) -> None:
+    """Tell the tests of a JUnit report; a name comes from the class name and the test's."""
+    for case in ET.parse(file).iter("testcase"):
+        name = name_of(case.get("classname", ""), case.get("name", ""))
+        seconds = float(case.get("time", 0))
+        faults = [child for child in case if child.tag in ("failure", "error")]
+        skipped = case.find("skipped")
+        if faults:
+            text = faults[0].text or faults[0].get("message", "")
+            told = [line for line in text.splitlines() if re.match(r"E\s+\S", line)]  # as pytest marks what it found
+            tell("FAILED", name, seconds, "\n".join(told) or text)
+        elif skipped is not None:
+            tell("skipped", name, detail=skipped.get("message", ""))
+        else:
+            tell("ok", name, seconds)
+
+
+GO_LINE = re.compile(r"^--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)$")
+GO_VERDICTS = {"PASS": "ok", "FAIL": "FAILED", "SKIP": "skipped"}
+
+
+def go_test(
+    binary: Path, cwd: Path, name: str, timeout_s: float, environment: Mapping[str, str], arguments: Sequence[str] = ()
+) -> None:
+    """Run one top-level test of a compiled Go test program in a process of its own, and tell it."""
+    began = time.monotonic()
+    command = [binary, "-test.v", f"-test.run=^{name}$", f"-test.timeout={timeout_s:g}s", *arguments]
+    code, said = finish(command, cwd, timeout_s + 10, environment)
+    for line in said.splitlines():
+        if (found := GO_LINE.match(line)) and found[2] == name:
+            detail = said if found[1] == "FAIL" else go_skip_reason(said)
+            tell(GO_VERDICTS[found[1]], name, float(found[3]), detail)
+            return
+    tell("FAILED", name, time.monotonic() - began, said if code is None else f"{said}\nended with {code}")
+
+
+def go_skip_reason(said: str) -> str:
+    found = re.search(r"^\s+\w+_test\.go:\d+: (.+)$", said, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def go_module(suite: Suite, module: str) -> Path:
+    """A writable copy of a Go module at the suite's version, fetched by go; made once."""
+    source = suite.directory / "source"
+
+    @once(suite.directory, "source", module, suite.version)
+    def _() -> None:
+        shutil.rmtree(source, ignore_errors=True)
+        told = step(["go", "mod", "download", "-json", f"{module}@v{suite.version}"], suite.directory)
+        found = re.search(r'"Dir": "(.+)"', told)
+        if found is None:
+            raise Broken(f"go did not say where {module} lies")
+        shutil.copytree(found[1], source)
+        step(["chmod", "-R", "u+w", source], suite.directory)
+
+    return source
+
+
+def go_names(binary: Path, cwd: Path) -> list[str]:
+    """The top-level tests of a compiled Go test program, in their order."""
+    return [line for line in step([binary, "-test.list=^Test"], cwd).splitlines() if line.startswith("Test")]
