@@ -6,6 +6,7 @@ one that costs no import worth counting.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -41,7 +42,11 @@ def usage() -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 bad setting or argument, 130 interrupted."""
+    open_missing_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
+    if any("\udc80" <= character <= "\udcff" for argument in arguments for character in argument):
+        print("odradek: the arguments are not text in the encoding of this terminal.", file=sys.stderr)
+        return BAD_SETTING
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
         return 0
@@ -55,6 +60,18 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"odradek: there is no command {name!r}; the commands are {', '.join(COMMANDS)}.", file=sys.stderr)
         return BAD_SETTING
     return run_command(name, arguments[1:])
+
+
+def open_missing_streams() -> None:
+    """Stand in for standard streams that are closed: else a socket gets their number, and output meant for them."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no failure
 
 
 def run_command(name: str, arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from typing import Any, NoReturn
 
 from odradek.failure import BAD_SETTING, Failure
@@ -65,8 +66,14 @@ def key_values(pairs: list[str], option: str) -> dict[str, str]:
     return found
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in singular or plural: `1 record`, `2 records`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    # Where the output is not UTF-8, what its encoding lacks is escaped as JSON escapes it.
+    print(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
 
 
 def print_table(heads: list[str], rows: list[list[Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from odradek.cli.arguments import Parser, add_client_options, key_values, print_json, print_table
+from odradek.cli.arguments import Parser, add_client_options, counted, key_values, print_json, print_table
 from odradek.client import Client, Connection, check
 from odradek.failure import BAD_SETTING, Failure
 
@@ -94,4 +94,4 @@ def alter(client: Client, options: argparse.Namespace) -> None:
     if options.json:
         print_json({"altered": options.name, "settings": [change.name for change in changes]})
     else:
-        print(f"Altered {len(changes)} settings of {options.type} {options.name}.")
+        print(f"Altered {counted(len(changes), 'setting')} of {options.type} {options.name}.")

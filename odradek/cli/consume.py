@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -48,10 +49,12 @@ def show(options: argparse.Namespace, partition: int, record: Record) -> None:
             | {"headers": [{"name": name} | text_or_base64("value", value) for name, value in record.headers]}
         )
         return
-    value = "" if record.value is None else record.value.decode(errors="replace")
+    line = record.value or b""
     if options.keys:
-        value = f"{'' if record.key is None else record.key.decode(errors='replace')}\t{value}"
-    print(value, flush=options.follow)
+        line = (record.key or b"") + b"\t" + line
+    sys.stdout.buffer.write(line + b"\n")  # the bytes as they are: they need not be text
+    if options.follow:
+        sys.stdout.buffer.flush()
 
 
 def text_or_base64(name: str, data: bytes | None) -> dict[str, Any]:

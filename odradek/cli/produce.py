@@ -6,16 +6,23 @@ import argparse
 import sys
 import time
 from collections import defaultdict
-from itertools import islice
-from typing import TextIO
+from collections.abc import Iterator
+from typing import Protocol, cast
 
-from odradek.cli.arguments import client_parser, not_negative, print_json
+from odradek.cli.arguments import client_parser, counted, not_negative, print_json
 from odradek.client import Client, check
-from odradek.failure import Failure
+from odradek.failure import BAD_SETTING, Failure
+from wire.errors import ErrorCode
 from wire.records import Compression, NewRecord, build_batch
 
-BATCH_RECORDS_MAX = 1000
+READ_BYTES = 256 * 1024  # with Kafka's default max.message.bytes a batch of this and a line of the same size is taken
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class Readable(Protocol):
+    """A source of bytes that gives what it has instead of waiting for more, as files and pipes do."""
+
+    def read1(self, most: int, /) -> bytes: ...
 
 
 def run(arguments: list[str]) -> None:
@@ -26,25 +33,54 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--compression", choices=CODECS, default="none")
     options = parser.parse_args(arguments)
+    options.headers = headers_of(options.header)
     with Client(options.bootstrap_server, options.timeout_ms) as client:
-        written = produce_lines(client, options, sys.stdin)
+        written = produce_lines(client, options, cast(Readable, sys.stdin.buffer))
     if options.json:
         print_json({"topic": options.topic, "written": written})
     else:
-        print(f"Wrote {written} records to {options.topic}.", file=sys.stderr)
+        print(f"Wrote {counted(written, 'record')} to {options.topic}.", file=sys.stderr)
 
 
-def produce_lines(client: Client, options: argparse.Namespace, source: TextIO) -> int:
+def headers_of(arguments: list[str]) -> tuple[tuple[str, bytes | None], ...]:
+    """`NAME=VALUE` arguments as headers; raises Failure for one without `=`."""
+    headers: list[tuple[str, bytes | None]] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals:
+            raise Failure(f"--header takes NAME=VALUE, not {argument!r}.", BAD_SETTING)
+        headers.append((name, value.encode()))
+    return tuple(headers)
+
+
+def lines_at_hand(source: Readable) -> Iterator[list[bytes]]:
+    """The source's lines without their ends, as many at a time as can be had without waiting for more input.
+
+    What someone types or a slow pipe brings is so written when it comes, and a file in batches of bounded size.
+    """
+    rest: list[bytes] = []  # parts of a line whose end has not been read
+    while data := source.read1(READ_BYTES):
+        *ended, begun = data.split(b"\n")
+        if ended:
+            ended[0] = b"".join([*rest, ended[0]])
+            rest = []
+            yield [line.removesuffix(b"\r") for line in ended]
+        if begun:
+            rest.append(begun)
+    if rest:
+        yield [b"".join(rest)]
+
+
+def produce_lines(client: Client, options: argparse.Namespace, source: Readable) -> int:
     """Write all lines of the source; returns how many records were acknowledged."""
     leaders = leaders_of(client, options.topic)
     if options.partition is not None and options.partition not in leaders:
         raise Failure(f"Topic {options.topic!r} has no partition {options.partition}; it has {len(leaders)}.")
     written = 0
-    batch_records = 1 if source.isatty() else BATCH_RECORDS_MAX  # what a person types is written line by line
-    while lines := list(islice(source, batch_records)):
+    for lines in lines_at_hand(source):
         by_partition: dict[int, list[NewRecord]] = defaultdict(list)
         for number, line in enumerate(lines, written):
-            record = record_of(line.rstrip("\r\n"), options)
+            record = record_of(line, options)
             by_partition[partition_of(record.key, options.partition, number, leaders)].append(record)
         for partition, records in sorted(by_partition.items()):
             write(client, options, leaders[partition], partition, records)
@@ -65,18 +101,15 @@ def leaders_of(client: Client, topic: str) -> dict[int, int]:
     return client.leaders(topic)
 
 
-def record_of(line: str, options: argparse.Namespace) -> NewRecord:
+def record_of(line: bytes, options: argparse.Namespace) -> NewRecord:
     key: bytes | None = None
     if options.key_separator:
-        before, separator, after = line.partition(options.key_separator)
+        before, separator, after = line.partition(options.key_separator.encode())
         if not separator:
-            raise Failure(f"The line {line!r} has no key separator {options.key_separator!r}.")
-        key, line = before.encode(), after
-    headers = []
-    for header in options.header:
-        name, equals, value = header.partition("=")
-        headers.append((name, value.encode() if equals else None))
-    return NewRecord(key=key, value=line.encode(), headers=tuple(headers), timestamp=time.time_ns() // 1_000_000)
+            shown = line.decode(errors="backslashreplace")
+            raise Failure(f"The line {shown!r} has no key separator {options.key_separator!r}.")
+        key, line = before, after
+    return NewRecord(key=key, value=line, headers=options.headers, timestamp=time.time_ns() // 1_000_000)
 
 
 def partition_of(key: bytes | None, chosen: int | None, number: int, leaders: dict[int, int]) -> int:
@@ -103,6 +136,7 @@ def murmur2(data: bytes) -> int:
 
 
 def write(client: Client, options: argparse.Namespace, leader: int, partition: int, records: list[NewRecord]) -> None:
+    """Write the records as one batch, or where the topic takes none as large (max.message.bytes), as two, and so on."""
     from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
     batch = build_batch(records, compression=Compression.from_name(options.compression))
@@ -117,6 +151,11 @@ def write(client: Client, options: argparse.Namespace, leader: int, partition: i
     def ask() -> tuple[int, None]:
         response = client.node(leader).request(request, most=12, wait_ms=options.timeout_ms)
         result = response.responses[0].partition_responses[0]
+        if result.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(records) > 1:
+            middle = len(records) // 2
+            write(client, options, leader, partition, records[:middle])
+            write(client, options, leader, partition, records[middle:])
+            return 0, None
         if result.error_message:
             check(result.error_code, f"Partition {partition} of topic {options.topic!r}", result.error_message)
         return result.error_code, None

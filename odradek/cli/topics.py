@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from odradek.cli.arguments import Parser, add_client_options, key_values, positive, print_json, print_table
+from odradek.cli.arguments import Parser, add_client_options, counted, key_values, positive, print_json, print_table
 from odradek.client import Client, check
 from odradek.failure import Failure
 from wire.primitives import uuid_text
@@ -18,14 +18,14 @@ def parser() -> Parser:
     listing.add_argument("--internal", action="store_true", help="internal topics too")
     describing = actions.add_parser("describe", help="each partition's leader, replicas and offsets")
     describing.add_argument("topic")
-    creating = actions.add_parser("create")
+    creating = actions.add_parser("create", help="a topic with its partitions, replicas and settings")
     creating.add_argument("topic")
     creating.add_argument("--partitions", type=positive, default=-1, help="default: the broker's num.partitions")
     creating.add_argument(
         "--replication-factor", type=positive, default=-1, help="default: the broker's default.replication.factor"
     )
     creating.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
-    deleting = actions.add_parser("delete")
+    deleting = actions.add_parser("delete", help="topics with all their records")
     deleting.add_argument("topics", nargs="+", metavar="topic")
     for action in (listing, describing, creating, deleting):
         add_client_options(action)
@@ -101,7 +101,7 @@ def create(client: Client, options: argparse.Namespace) -> None:
     if options.json:
         print_json({"created": result.name, "partitions": result.num_partitions})
     else:
-        print(f"Created topic {result.name} with {result.num_partitions} partitions.")
+        print(f"Created topic {result.name} with {counted(result.num_partitions, 'partition')}.")
 
 
 def delete(client: Client, options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from kafka.partitioner.default import murmur2 as kafka_python_murmur2
 
 from odradek.address import parse_address
 from odradek.cli.arguments import key_values
-from odradek.cli.produce import murmur2
+from odradek.cli.produce import READ_BYTES, lines_at_hand, murmur2
 from odradek.failure import Failure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +47,8 @@ def test_without_a_command_it_tells_the_commands() -> None:
         (["health", "-b", "localhost"], 2, "'localhost' is no address"),
         (["health", "-b", "127.0.0.1:1"], 1, "No broker can be reached at 127.0.0.1:1"),
         (["configs", "alter", "topic", "t"], 2, "Nothing to alter"),
+        (["produce", "t", "--header", "h"], 2, "--header takes NAME=VALUE, not 'h'"),
+        (["topics", "describe", "t\udcff"], 2, "the arguments are not text"),
         (["consume", "t", "--count", "x"], 2, "'x' is not a whole number above 0"),
         (["reset", "-b", "127.0.0.1:1"], 1, "No node of yours runs at 127.0.0.1:1"),
         (["reset", "--control-url", "http://127.0.0.1:1/?token=x"], 1, "control endpoint does not answer"),
@@ -137,3 +140,30 @@ def test_naming_a_command_imports_only_that_command() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_node_runs_with_a_standard_stream_closed(stream: int) -> None:
+    command = f"exec {sys.executable} -m odradek start --port 0 --stop-with-stdin < /dev/null {stream}>&-"
+    assert subprocess.run(["sh", "-c", command], cwd=ROOT, check=False, timeout=60).returncode == 0
+
+
+def test_lines_at_hand_are_bounded_and_keep_their_bytes() -> None:
+    long = b"x" * (3 * READ_BYTES)
+    text = b"one\r\n\n\xff\r\r\n" + long + b"\n" + b"line\n" * 100_000 + b"last"
+    groups = list(lines_at_hand(io.BytesIO(text)))
+    assert [line for group in groups for line in group] == [b"one", b"", b"\xff\r", long, *[b"line"] * 100_000, b"last"]
+    assert all(sum(map(len, group)) <= READ_BYTES for group in groups if long not in group)
+
+
+def test_lines_at_hand_come_without_waiting_for_more() -> None:
+    reading, writing = os.pipe()
+    with open(reading, "rb") as source, open(writing, "wb", buffering=0) as typed:
+        lines = lines_at_hand(source)
+        typed.write(b"first\n")
+        assert next(lines) == [b"first"]
+        typed.write(b"second\nthi")
+        assert next(lines) == [b"second"]
+        typed.write(b"rd\n")
+        assert next(lines) == [b"third"]

@@ -253,3 +253,31 @@ def test_a_data_directory_that_is_in_use_is_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert str(tmp_path) in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_what_is_not_text_goes_in_and_out_as_it_is(shell: Shell) -> None:
+    run = [sys.executable, "-m", "odradek"]
+    lines = b"\xff\xfe\n\ncaf\xe9\n"
+    wrote = subprocess.run([*run, "produce", "bytes"], cwd=ROOT, env=shell.environment, input=lines, check=False)
+    assert wrote.returncode == 0
+    read = subprocess.run([*run, "consume", "bytes"], cwd=ROOT, env=shell.environment, capture_output=True, check=False)
+    assert sorted(read.stdout.split(b"\n")) == sorted(lines.split(b"\n"))
+
+
+def test_lines_are_written_in_batches_that_the_topic_takes(shell: Shell) -> None:
+    shell("topics create large --partitions 1")
+    lines = (("x" * 2000) + "\n") * 1500  # three times max.message.bytes in fewer lines than a small batch has
+    shell("produce large", lines)
+    assert shell("consume large") == lines
+    shell("topics create narrow --partitions 1 --config max.message.bytes=500")
+    shell("produce narrow", "some twenty characters\n" * 200)
+    assert shell("consume narrow") == "some twenty characters\n" * 200
+    assert "MESSAGE_TOO_LARGE" in shell.fails("produce narrow", "x" * 600)
+
+
+def test_what_the_terminal_cannot_show_is_no_failure(shell: Shell) -> None:
+    shell("produce t", "caf\u00e9 \u2192\n")
+    shell.environment["PYTHONIOENCODING"] = "ascii"
+    (row,) = shell.json("consume t")
+    assert row["value"] == "caf\u00e9 \u2192"
+    assert "INVALID_TOPIC_EXCEPTION" in shell.fails("topics describe \u2192")
