@@ -7,6 +7,7 @@ python3 dev.py check [--fix]        lint, types, import rules, tidiness, generat
 python3 dev.py compile [--remove]   compile the record kernels in place (needs a C compiler)
 python3 dev.py compat [client ...]  run existing clients' own suites and scenarios, here or --against another broker
 python3 dev.py parity [--record]    compare answers with Apache Kafka's, request by request; record them anew
+python3 dev.py simulate [options]   a node in virtual time: random clients, lost answers, deaths, from a --seed
 python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
 python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
 python3 dev.py odradek ...          any other command of the command line (topics, consume, health ...)
@@ -177,9 +178,23 @@ def reference(arguments: list[str]) -> int:
     return become([ready_python(), str(ROOT / "compat-tests" / "reference" / "reference.py"), *arguments])
 
 
+def simulate(arguments: list[str]) -> int:
+    """`--workload NAME` chooses what runs, `transactions` by default; the rest is the workload's own."""
+    workload = "transactions"
+    if "--workload" in arguments:
+        place = arguments.index("--workload")
+        workload = next(iter(arguments[place + 1 : place + 2]), "")
+        arguments = arguments[:place] + arguments[place + 2 :]
+    if workload not in WORKLOADS:
+        return fail(f"There is no workload {workload!r}; there are {', '.join(WORKLOADS)}.")
+    return run([ready_python(), "-m", WORKLOADS[workload], *arguments])
+
+
 def bench(arguments: list[str]) -> int:
     return become([ready_python(), str(ROOT / "benchmarks" / "run.py"), *arguments])
 
+
+WORKLOADS = {"transactions": "tests.simulation.transactions"}
 
 COMMANDS = {
     "start": start,
@@ -188,6 +203,7 @@ COMMANDS = {
     "compile": compile_kernels,
     "compat": compat,
     "parity": parity,
+    "simulate": simulate,
     "bench": bench,
     "reference": reference,
     "odradek": odradek,

@@ -64,14 +64,13 @@ class TransactionMachine(RuleBasedStateMachine):
         return key, self._given(key, InitTransactionalId(key, 60_000, held), held)
 
     def _given(self, key: str, request: InitTransactionalId, held: ProducerIdentity | None = None) -> Any:
-        try:
-            identity = self.world.call(request)
-        except KafkaError as error:
-            assert error.code in (
+        identity = self.world.replies[self.world.ask(request)]
+        if isinstance(identity, KafkaError):
+            assert identity.code in (
                 ErrorCode.CONCURRENT_TRANSACTIONS,
                 ErrorCode.PRODUCER_FENCED,
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            ), error
+            ), identity
             return held
         if held is None:
             assert (key, identity) not in self.given, "EpochsOnlyGrow"
