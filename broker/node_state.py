@@ -22,6 +22,7 @@ from broker.runtime.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.runtime.controller_client import ControllerClient
 from broker.runtime.group_coordinator import GroupCoordinator
 from broker.runtime.marker_writer import LocalMarkerWriter
+from broker.runtime.metadata_check import refuse_unserved
 from broker.runtime.metadata_log import open_metadata_log
 from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
@@ -147,7 +148,11 @@ class NodeState:
             transaction_verification=config["transaction.partition.verification.enable"],
             delete_at_once=config.in_memory,
             on_directory_failure=self._directory_failed,
+            metadata_directory=config.metadata_log_dir,
         )
+        # Whatever is refused is found by looking; a directory that was refused is as it was.
+        self.log_manager.look(cluster_id=self._cluster_id, node_id=config.node_id)
+        refuse_unserved(self._files, config.metadata_log_dir)
         self.log_manager.open(cluster_id=self._cluster_id, node_id=config.node_id)
 
     def _log_config_for_topic(self, topic: str) -> LogConfig:

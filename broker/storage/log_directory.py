@@ -13,6 +13,7 @@ from broker.storage import checkpoints
 from broker.storage.files import Files, StorageFault
 from broker.storage.log import Log
 from broker.storage.meta_properties import (
+    META_PROPERTIES,
     MetaProperties,
     read_meta_properties,
     take_clean_shutdown,
@@ -64,36 +65,55 @@ class LogDirectory:
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
+        self.partitions: dict[TopicPartition, str] = {}
+        """Partition directories by partition, as `look` found them."""
+        self.to_delete: list[str] = []
+        """Directories that were to be deleted."""
         self._locked = False
 
     # --- identity -------------------------------------------------------------------------------
 
-    def lock(self) -> MetaProperties | None:
-        """Make the directory if need be, lock it, and say who it belongs to (None: nobody yet).
+    def look(self) -> None:
+        """Read who the directory belongs to and what it holds, without changing anything.
 
-        Raises StorageFault if another process has it, OSError if it cannot be used.
+        Raises StorageFault for a directory that holds something else, OSError if it cannot be read.
         """
+        found = read_meta_properties(self.files, self.path)
+        if found is not None:
+            self.identity = found
+        if self.files.exists(self.path):
+            self._find_partitions()
+
+    def refuse_foreign(self, cluster_id: str, node_id: int) -> None:
+        """Raise StorageFault if the directory is another cluster's or node's."""
+        found, path = self.identity, f"{self.path}/{META_PROPERTIES}"
+        if found.cluster_id is not None and found.cluster_id != cluster_id:
+            raise StorageFault(
+                f"log directory {self.path} belongs to cluster {found.cluster_id}, this node to {cluster_id} ({path} "
+                f"against odradek.cluster.id): start it with that id, or with another directory (--data, log.dirs)"
+            )
+        if found.node_id is not None and found.node_id != node_id:
+            raise StorageFault(
+                f"log directory {self.path} belongs to node {found.node_id}, node.id is {node_id} ({path}): "
+                f"start it with node.id={found.node_id}, or with another directory (--data, log.dirs)"
+            )
+
+    def lock(self) -> None:
+        """Make the directory if need be, and lock it. Raises StorageFault if another process has it, OSError if it
+        cannot be used."""
         self.files.make_directory(self.path)
         if not self.files.lock(f"{self.path}/{LOCK}"):
             raise StorageFault(
-                f"log directory {self.path} is locked: another broker uses it (log.dirs must differ between brokers)"
+                f"log directory {self.path} is locked: another process uses it and holds {self.path}/{LOCK}; "
+                "stop that one, or give this node another directory (--data, log.dirs)"
             )
         self._locked = True
-        return read_meta_properties(self.files, self.path)
 
-    def settle_identity(self, found: MetaProperties | None, cluster_id: str, node_id: int, chance: Random) -> None:
-        """Check what was found against this node, or write it. Raises StorageFault if it is another's."""
-        if found is not None and found.cluster_id is not None and found.cluster_id != cluster_id:
-            raise StorageFault(
-                f"log directory {self.path} belongs to cluster {found.cluster_id}, this node to {cluster_id}"
-            )
-        if found is not None and found.node_id is not None and found.node_id != node_id:
-            raise StorageFault(f"log directory {self.path} belongs to node {found.node_id}, node.id is {node_id}")
-        if found is not None and found.version == 1 and found.directory_id is not None:
-            self.identity = found
-            return
-        self.identity = MetaProperties(1, cluster_id, node_id, new_uuid(chance))
-        write_meta_properties(self.files, self.path, self.identity)
+    def settle_identity(self, cluster_id: str, node_id: int, chance: Random) -> None:
+        """Write who the directory belongs to, unless it says so already. Raises OSError."""
+        if self.identity.version != 1 or self.identity.directory_id is None:
+            self.identity = MetaProperties(1, cluster_id, node_id, new_uuid(chance))
+            write_meta_properties(self.files, self.path, self.identity)
 
     def unlock(self) -> None:
         """Let another process have it."""
@@ -118,28 +138,24 @@ class LogDirectory:
         except checkpoints.CorruptCheckpoint:
             return {}
 
-    def partitions(self) -> tuple[dict[TopicPartition, str], list[str]]:
-        """Partition directories by partition, and those to be deleted. Raises StorageFault for others."""
-        found: dict[TopicPartition, str] = {}
-        to_delete: list[str] = []
+    def _find_partitions(self) -> None:
         for name in self.files.list(self.path):
             path = f"{self.path}/{name}"
             if name == REMOTE_INDEX_CACHE or not self.files.is_directory(path):
                 continue
             if _LEAVING.fullmatch(name):
                 if name.endswith(DELETE_SUFFIX):
-                    to_delete.append(path)
+                    self.to_delete.append(path)
                 continue
             match = _PARTITION.fullmatch(name)
             if match is None:
                 raise StorageFault(
-                    f"found directory {path}, which is not in the form of topic-partition: "
-                    "log directories should hold topic data only"
+                    f"found directory {path}, which is not in the form of topic-partition: a log directory holds "
+                    "topic data only; move it away, or name another directory (--data, log.dirs)"
                 )
             topic_partition = TopicPartition(match["topic"], int(match["partition"]))
             if topic_partition != METADATA_PARTITION:
-                found[topic_partition] = path
-        return found, to_delete
+                self.partitions[topic_partition] = path
 
     # --- checkpoints ----------------------------------------------------------------------------
 

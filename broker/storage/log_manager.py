@@ -8,6 +8,7 @@ tasks of ``flush_tasks`` off the loop. Source: LogManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random, SystemRandom
 
 from broker.config_log import LogConfig
@@ -44,10 +45,11 @@ class LogManager:
         delete_at_once: bool = False,
         chance: Random | None = None,
         on_directory_failure: Callable[[str, OSError], None] | None = None,
+        metadata_directory: str | None = None,
     ) -> None:
-        """``directories`` are the absolute paths of log.dirs. ``delete_at_once`` ignores
-        file.delete.delay.ms (a memory node needs the room). ``on_directory_failure`` hears of each directory
-        that goes offline, once."""
+        """``directories`` are the absolute paths of log.dirs, ``metadata_directory`` that of metadata.log.dir.
+        ``delete_at_once`` ignores file.delete.delay.ms (a memory node needs the room).
+        ``on_directory_failure`` hears of each directory that goes offline, once."""
         self.logs: dict[TopicPartition, Log] = {}
         self.cluster_id = ""
         self._files = files
@@ -58,48 +60,74 @@ class LogManager:
         self._chance = chance or SystemRandom()
         self._on_directory_failure = on_directory_failure
         self._directories = {path: LogDirectory(files, path) for path in directories}
+        # One that holds no partitions of topics: it is identified and locked as the others, and no more.
+        self._metadata_directory: LogDirectory | None = None
+        if metadata_directory is not None and metadata_directory not in self._directories:
+            self._metadata_directory = LogDirectory(files, metadata_directory)
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
         self._to_delete: list[tuple[int, str]] = []
 
     # --- start ----------------------------------------------------------------------------------
 
-    def open(self, *, cluster_id: str | None, node_id: int) -> None:
-        """Lock the directories; read each one's meta.properties, or write it into a new one.
+    def look(self, *, cluster_id: str | None, node_id: int) -> None:
+        """Read each directory's meta.properties and what is in it; nothing is changed.
 
-        Without ``cluster_id`` the directories say it, or a new one is made. Raises StorageFault if a
-        directory is another broker's, is in use, or if none can be used.
+        Without ``cluster_id`` the directories say it, or a new one is made. Raises StorageFault for a
+        directory that is another broker's or holds something else, and if none can be used.
         """
-        found = {}
         for directory in self._live():
-            try:
-                found[directory.path] = directory.lock()
-            except OSError as error:
-                self._directory_failed(directory, error)
-        known = next((meta.cluster_id for meta in found.values() if meta is not None and meta.cluster_id), None)
+            self._try(directory, directory.look)
+        if self._metadata_directory is not None:
+            self._metadata_directory.look()
+        known = next((each.identity.cluster_id for each in self._used() if each.identity.cluster_id), None)
         self.cluster_id = cluster_id or known or uuid_text(new_uuid(self._chance))
-        for directory in self._live():
-            try:
-                directory.settle_identity(found[directory.path], self.cluster_id, node_id, self._chance)
-            except OSError as error:
-                self._directory_failed(directory, error)
+        for directory in self._used():
+            directory.refuse_foreign(self.cluster_id, node_id)
         self._require_a_directory()
+
+    def open(self, *, cluster_id: str | None, node_id: int) -> None:
+        """Lock the directories, and say in new ones whose they are.
+
+        Raises StorageFault as ``look`` does, and if a directory is in use; OSError for that of the metadata.
+        """
+        if not self.cluster_id:
+            self.look(cluster_id=cluster_id, node_id=node_id)
+        for directory in self._live():
+            self._try(directory, directory.lock)
+        for directory in self._live():
+            self._try(directory, partial(directory.settle_identity, self.cluster_id, node_id, self._chance))
+        if self._metadata_directory is not None:
+            self._metadata_directory.lock()
+            self._metadata_directory.settle_identity(self.cluster_id, node_id, self._chance)
+        self._require_a_directory()
+
+    def _used(self) -> list[LogDirectory]:
+        return [*self._live(), *([] if self._metadata_directory is None else [self._metadata_directory])]
+
+    def _try(self, directory: LogDirectory, act: Callable[[], None]) -> None:
+        """A directory that cannot be used goes offline."""
+        try:
+            act()
+        except OSError as error:
+            self._directory_failed(directory, error)
 
     def _require_a_directory(self) -> None:
         if not self._live():
             failures = "; ".join(f"{path}: {each.failure}" for path, each in self._directories.items())
-            raise StorageFault(f"no log directory of log.dirs can be used: {failures}")
+            raise StorageFault(
+                f"no log directory of log.dirs can be used: {failures}; mend one, or name another (--data, log.dirs)"
+            )
 
     def load(self, *, now_ms: int) -> None:
         """Load every log; those of a directory without the clean shutdown marker are recovered (J.5).
 
-        Raises StorageFault for directories that hold something else.
+        Raises StorageFault for a partition that is there twice, and if no directory can be used.
         """
         for directory in self._live():
             try:
                 directory.read_state()
-                partitions, to_delete = directory.partitions()
-                self._to_delete.extend((now_ms, path) for path in to_delete)
-                for topic_partition, path in partitions.items():
+                self._to_delete.extend((now_ms, path) for path in directory.to_delete)
+                for topic_partition, path in directory.partitions.items():
                     other = self.logs.get(topic_partition)
                     if other is not None:
                         raise StorageFault(f"{topic_partition} is there twice: {other.directory} and {path}")
@@ -433,12 +461,15 @@ class LogManager:
         for log in self.logs.values():
             if log.offline is not None:
                 log.close()
-        for directory in self._directories.values():
-            directory.unlock()
+        self._unlock()
 
     def abandon(self) -> None:
         """Let go of every file and lock without a clean end: what is there is to be deleted."""
         for log in self.logs.values():
             log.segments.close_files()
-        for directory in self._directories.values():
-            directory.unlock()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        for directory in (*self._directories.values(), self._metadata_directory):
+            if directory is not None:
+                directory.unlock()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordinator.metadata.delta import MetadataDelta
+from coordinator.metadata.features import refusal
 from coordinator.metadata.image import EMPTY_IMAGE, MetadataImage
 from coordinator.metadata.replay_errors import MetadataReplayError
 from wire.messages.records import cluster_metadata as records
@@ -70,10 +71,18 @@ class MetadataReplay:
 
     def take_change(self, epoch: int, timestamp_ms: int = -1) -> tuple[MetadataDelta, MetadataImage] | None:
         """End a batch written in the quorum epoch `epoch`: the changes since the last call and the
-        image they lead to. None while a transaction is open or when no record came."""
+        image they lead to. None while a transaction is open or when no record came.
+
+        Raises MetadataReplayError for a feature finalized at a level that is not served: to go on would
+        break what clients and other nodes rely on. One that has been lowered since is no fault.
+        """
         delta = self._delta
         if self.in_transaction or not delta.record_count:
             return None
+        for name, level in delta.features.items():
+            problem = refusal(name, level)
+            if problem is not None:
+                raise MetadataReplayError(problem)
         self._image = delta.apply(self._offset, epoch, timestamp_ms)
         self._delta = MetadataDelta(self._image)
         self._untaken = []

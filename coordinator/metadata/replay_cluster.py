@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coordinator.metadata.features import refusal
 from coordinator.metadata.image import BrokerImage, ControllerImage, Endpoint, FeatureRange
 from coordinator.metadata.replay_errors import MetadataReplayError
 from wire.messages.records import cluster_metadata as records
@@ -113,11 +112,7 @@ def unregister_controller(delta: MetadataDelta, record: records.UnregisterContro
 
 
 def feature_level(delta: MetadataDelta, record: records.FeatureLevelRecord) -> None:
-    """A feature has been finalized at a level. One that is not served refuses to load: to go on
-    would mean to break what clients and other nodes rely on."""
-    problem = refusal(record.name, record.feature_level)
-    if problem is not None:
-        raise MetadataReplayError(problem)
+    """A feature has been finalized at a level; whether that is served is asked when the change is taken."""
     delta.features[record.name] = record.feature_level
 
 

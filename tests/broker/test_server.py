@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -131,14 +132,27 @@ async def test_a_node_that_could_not_read_its_directory_does_not_vouch_for_it(tm
     async with running_node(settings):
         pass
     assert (tmp_path / ".kafka_cleanshutdown").exists()
-    (tmp_path / "no topic data").mkdir()
-    with pytest.raises(StorageFault, match="no topic data"):
+    (tmp_path / "topic-0").mkdir()
+    (tmp_path / "topic-0" / "partition.metadata").write_text("no metadata")
+    (tmp_path / "topic-0" / f"{0:020d}.log").write_bytes(record_batch([b"x"]))
+    with pytest.raises(StorageFault, match=r"partition\.metadata is malformed"):
         async with running_node(settings):
             raise AssertionError("the node started over a directory it does not understand")
-    (tmp_path / "no topic data").rmdir()
+    shutil.rmtree(tmp_path / "topic-0")
     assert not (tmp_path / ".kafka_cleanshutdown").exists(), "the next start has to look through the logs"
     async with running_node(settings):
         pass
+
+
+async def test_a_directory_that_holds_something_else_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    settings = {"odradek.memory": "false", "log.dirs": str(tmp_path)}
+    (tmp_path / "no topic data").mkdir()
+    (tmp_path / "letter.txt").write_text("dear reader")
+    before = contents(tmp_path)
+    with pytest.raises(StorageFault, match="no topic data"):
+        async with running_node(settings):
+            raise AssertionError("the node started over a directory it does not understand")
+    assert contents(tmp_path) == before
 
 
 async def test_a_stop_answers_waiting_requests_or_closes_and_leaves_no_task() -> None:

@@ -113,6 +113,7 @@ def test_j25_a_failed_directory_takes_its_logs_offline_and_the_others_go_on() ->
 
 def test_without_any_directory_the_node_does_not_start() -> None:
     files = FaultyFiles()
+    files.make_directory("/data")
     files.fail("list", "/data")
     with pytest.raises(StorageFault, match=r"no log directory of log\.dirs can be used: /data: .*Input/output error"):
         started(files)

@@ -147,8 +147,6 @@ IMPOSSIBLE = [
     (records.UnregisterBrokerRecord(broker_id=8, broker_epoch=1), "broker 8"),
     (records.RemoveAccessControlEntryRecord(id=TOPIC_ID), "unknown"),
     (records.ClearElrRecord(topic_name="u"), "topic u"),
-    (records.FeatureLevelRecord(name="metadata.version", feature_level=99), "99"),
-    (records.FeatureLevelRecord(name="of.tomorrow", feature_level=1), "of.tomorrow"),
 ]
 
 
@@ -159,6 +157,19 @@ def test_a_record_that_contradicts_the_log_is_refused_in_one_sentence(record: An
         delta.replay(record)
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("name", "level"), [("metadata.version", 99), ("of.tomorrow", 1)])
+def test_a_feature_that_is_not_served_is_refused_unless_it_was_lowered_since(name: str, level: int) -> None:
+    replay = MetadataReplay()
+    replay.replay(records.FeatureLevelRecord(name=name, feature_level=level), 0)
+    with pytest.raises(MetadataReplayError, match=f"{name} is finalized at level {level}"):
+        replay.take_change(1)
+    replay = MetadataReplay()
+    replay.replay(records.FeatureLevelRecord(name=name, feature_level=level), 0)
+    lowered = {"metadata.version": 33, "of.tomorrow": 0}[name]
+    replay.replay(records.FeatureLevelRecord(name=name, feature_level=lowered), 1)
+    assert replay.take_change(1) is not None
 
 
 def test_old_epochs_of_a_broker_are_refused() -> None:
