@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 
 from wire.errors import ErrorCode, KafkaError
 
-_QUOTED = re.compile(r"\\Q.*?(?:\\E|$)", re.DOTALL)
-_ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
-
+_LITERAL = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]", re.DOTALL)
+"""What stands for characters: quotations, escapes, classes. The rest is structure."""
+_GROUP_NAME = re.compile(r"\(\?P?<([^>]*)>")
 Matches = Callable[[str], bool]
 
 
@@ -23,9 +23,6 @@ def compile_regex(regex: str) -> Matches:
     # Imported when the first expression comes: a node without one does without it.
     import re2
 
-    if _ANY_BYTE.search(_QUOTED.sub("", regex)):
-        # Any byte, be it half a character: there is no such thing where texts are not bytes.
-        raise _invalid(regex, "invalid escape sequence: \\C")
     options = re2.Options()
     options.log_errors = False
     try:
@@ -33,7 +30,22 @@ def compile_regex(regex: str) -> Matches:
     except re2.error as error:
         reason = error.args[0] if error.args else error
         raise _invalid(regex, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from error
+    _refuse_what_java_refuses(regex)
     return lambda text: compiled.fullmatch(text) is not None
+
+
+def _refuse_what_java_refuses(regex: str) -> None:
+    """The few things that RE2 takes and RE2/J does not. (Brackets are known to be closed.)"""
+    if any(literal[0] == "\\C" for literal in _LITERAL.finditer(regex)):
+        # Any byte, be it half a character: there is no such thing where texts are not bytes.
+        raise _invalid(regex, "invalid escape sequence: \\C")
+    known: set[str] = set()
+    for name in _GROUP_NAME.findall(_LITERAL.sub("", regex)):
+        if name in known:
+            raise _invalid(regex, f"duplicate capture group name: {name}")
+        if not name.isascii():
+            raise _invalid(regex, f"invalid named capture: {name}")
+        known.add(name)
 
 
 def _invalid(regex: str, reason: str) -> KafkaError:
