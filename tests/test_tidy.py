@@ -131,6 +131,12 @@ def test_nothing_left_behind() -> None:
     assert wrong == []
 
 
+def test_test_modules_have_names_of_their_own() -> None:
+    """Test folders are no packages, so two modules of one name cannot be imported in one run."""
+    names = [Path(name).name for name in python_files() if Path(name).name.startswith("test_")]
+    assert not {name for name in names if names.count(name) > 1}
+
+
 def test_tests_do_not_sleep() -> None:
     sleep = re.compile(r"\btime\.sle" + r"ep\(")
     wrong = [name for name in python_files() if name.startswith("tests/") and sleep.search((ROOT / name).read_text())]
