@@ -6,6 +6,7 @@ Kafka's `ControllerServer.startup` and `BrokerServer.startup`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ from coordinator.metadata.features import TRANSACTION_VERSION
 from coordinator.metadata.image import RESOURCE_BROKER, RESOURCE_TOPIC, Endpoint
 from coordinator.quorum.voters import Voter
 from wire.compression import Compression
+from wire.errors import ErrorCode, KafkaError
 from wire.messages.records.cluster_metadata import ProducerIdsRecord
 
 if TYPE_CHECKING:
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from broker.storage.log import Log
     from coordinator.metadata.delta import MetadataDelta
     from coordinator.metadata.image import MetadataImage
-    from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class NodeState:
         self._cluster_id = cluster_id or config["odradek.cluster.id"]
         self._first_producer_id = first_producer_id
         self._is_open = False
+        self._telling: asyncio.Task[None] | None = None
         self._metadata_log: Log | None = None
         self._due_timer: Timer | None = None
         self._isr_changes: IsrChanges
@@ -137,6 +139,8 @@ class NodeState:
         # What the last run, or a reset, left to be deleted.
         self._arm_due_timer()
         self._is_open = True
+        if self.log_manager.failed_directories:
+            self._tell_failures()
 
     def _open_log_directories(self) -> None:
         config = self._config
@@ -159,9 +163,40 @@ class NodeState:
         return self._config.log_config(topic, self.metadata.image.configs.of(RESOURCE_TOPIC, topic))
 
     def _directory_failed(self, path: str, error: OSError) -> None:
+        """J25: what lies there answers KAFKA_STORAGE_ERROR, the controller is told; the last directory, and that
+        of the metadata, take the node with them."""
         logger.error("log directory %s has failed: %s", path, error)
         if self.replica_manager is not None:
             self.replica_manager.directory_failed()
+        if not self._is_open or self.log_manager is None:
+            return  # Told once the node is registered, or closing already.
+        if path == self._config.metadata_log_dir:
+            why = "it holds the cluster's metadata"
+        elif not self.log_manager.directory_ids:
+            why = "no other of log.dirs is left"
+        else:
+            self._tell_failures()
+            return
+        self._on_fault(
+            KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {path} has failed, and {why}: {error}")
+        )
+
+    def _tell_failures(self) -> None:
+        """Tell the controller which directories are offline; one telling at a time says all."""
+        if self._telling is None:
+            self._telling = self._clock.loop.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        assert self.log_manager is not None
+        told: set[bytes] = set()
+        try:
+            while untold := {each for each in self.log_manager.failed_directories.values() if any(each)} - told:
+                await self.lifecycle.directories_failed(sorted(untold | told))
+                told |= untold
+        except KafkaError as error:
+            logger.error("the controller was not told of failed log directories: %s", error)
+        finally:
+            self._telling = None
 
     def _open_quorum(self) -> None:
         config, clock = self._config, self._clock
@@ -304,6 +339,7 @@ class NodeState:
         if not self._is_open or self.log_manager is None or self._metadata_log is None:
             await self.abandon()
             return
+        self._is_open = False
         await self.lifecycle.shut_down()
         await self._close_parts()
         self._metadata_log.close()
@@ -318,6 +354,8 @@ class NodeState:
             self.log_manager.abandon()
 
     async def _close_parts(self) -> None:
+        if self._telling is not None:
+            await asyncio.wait([self._telling])
         if self._due_timer is not None:
             self._due_timer.cancel()
         if self._upkeep is not None:

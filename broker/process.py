@@ -61,7 +61,8 @@ def run(
     stop_with_stdin: bool = False,
 ) -> None:
     """Start the node, tell `on_ready` its ready line, serve until SIGTERM, SIGINT or (if asked) the
-    end of standard input, then stop. Raises what `Server.start` raises."""
+    end of standard input, then stop. Raises what `Server.start` raises, and StorageFault where the
+    node had to stop because it cannot keep its data any more."""
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_serve(server, on_ready, stop_with_stdin))
 
@@ -85,6 +86,10 @@ async def _serve(server: Server, on_ready: Callable[[Mapping[str, Any]], None], 
     finally:
         async with asyncio.timeout(STOP_LIMIT_SECONDS):
             await server.stop()
+    if server.failure is not None:
+        from broker.storage.files import StorageFault
+
+        raise StorageFault(f"The node has stopped: {server.failure.message}.")
 
 
 def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

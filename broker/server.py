@@ -40,21 +40,28 @@ KEPT_FILES = ("meta.properties", ".lock")
 class Server:
     """One node. `start` it, `stop` it; between them it answers, and `reset` empties it.
 
-    `config` are the node's effective settings; `clock` and `interceptors` are for tests and faults.
+    `config` are the node's effective settings; `clock`, `interceptors` and `files` are for tests and faults.
     """
 
     def __init__(
-        self, config: BrokerConfig, *, clock: Clock | None = None, interceptors: Sequence[Interceptor] = ()
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Clock | None = None,
+        interceptors: Sequence[Interceptor] = (),
+        files: Files | None = None,
     ) -> None:
         self.config = config
         self.clock = clock or Clock()
         self.failed = asyncio.Event()
-        """Set when the node cannot go on (its metadata log failed); whoever runs it stops it."""
+        """Set when the node cannot go on; whoever runs it stops it."""
+        self.failure: KafkaError | None = None
+        """Why: its metadata log, or its last log directory, has failed."""
         self.node: Node
         self.connections: ConnectionSet | None = None
         self._touched: Callable[[], None]
         self._interceptors = interceptors
-        self._files = new_files(config)
+        self._files = new_files(config) if files is None else files
         self._state: NodeState | None = None
         self.listeners = ListenerSet(())
         self._control: ControlEndpoint | None = None
@@ -114,8 +121,9 @@ class Server:
             self.connections.limits = connection_limits(config)
 
     def _on_fault(self, error: KafkaError) -> None:
-        logger.error("the node stops: %s", error)
-        self.failed.set()
+        if self.failure is None:
+            self.failure = error
+            self.failed.set()
 
     def ready_line(self) -> dict[str, Any]:
         """What the process that started the node is told once it answers."""

@@ -12,7 +12,7 @@ from functools import partial
 from random import Random, SystemRandom
 
 from broker.config_log import LogConfig
-from broker.storage.files import Files, StorageFault
+from broker.storage.files import REFUSED_WRITES, Files, StorageFault
 from broker.storage.log import FlushTask, Log
 from broker.storage.log_directory import (
     DELETE_SUFFIX,
@@ -412,7 +412,9 @@ class LogManager:
             try:
                 write(directory, logs)
             except OSError as error:
-                self._directory_failed(directory, error)
+                # Without room the old file stays, which is safe, and appends are refused; the next interval tries again.
+                if error.errno not in REFUSED_WRITES:
+                    self._directory_failed(directory, error)
 
     def checkpoint_high_watermarks(self) -> None:
         """replication-offset-checkpoint (every replica.high.watermark.checkpoint.interval.ms)."""

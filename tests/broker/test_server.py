@@ -15,9 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from broker.config import BrokerConfig
 from broker.network.listener import CannotListen
-from broker.server import Server
 from broker.storage.files import StorageFault
 from tests.broker.network.network_fixture import eventually
 from tests.broker.node_fixture import DEFAULT_SETTINGS, RunningNode, running_node
@@ -346,16 +344,3 @@ async def test_a_process_stops_cleanly_when_told(how: str, tmp_path: Path) -> No
     await client.close()
     assert (process.returncode, output, errors) == (0, b"", b"")
     assert ".kafka_cleanshutdown" in os.listdir(tmp_path)
-
-
-async def test_the_metadata_log_failing_stops_the_node(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    server = Server(BrokerConfig(DEFAULT_SETTINGS))
-    try:
-        await server.start()
-        from wire.errors import ErrorCode, KafkaError
-
-        server._on_fault(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "no room"))
-        await asyncio.wait_for(server.failed.wait(), 1)
-    finally:
-        await server.stop()
-    assert "the node stops: KAFKA_STORAGE_ERROR: no room" in caplog.text
