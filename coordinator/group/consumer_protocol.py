@@ -31,15 +31,13 @@ def _version(data: bytes, newest: int) -> int:
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
     """A member's subscription. Raises MalformedMessage."""
     version = _version(data, ConsumerProtocolSubscription.MAX_VERSION)
-    subscription, _ = ConsumerProtocolSubscription.read(data, VERSION_BYTES, version)
-    return subscription
+    return ConsumerProtocolSubscription.decode(data, version, position=VERSION_BYTES)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
     """A member's assignment. Raises MalformedMessage."""
     version = _version(data, ConsumerProtocolAssignment.MAX_VERSION)
-    assignment, _ = ConsumerProtocolAssignment.read(data, VERSION_BYTES, version)
-    return assignment
+    return ConsumerProtocolAssignment.decode(data, version, position=VERSION_BYTES)
 
 
 def write_assignment(partitions: TopicPartitions, subscription: bytes, topics: TopicsImage) -> bytes:
