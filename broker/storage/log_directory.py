@@ -132,10 +132,12 @@ class LogDirectory:
         self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
-        """A corrupt checkpoint counts as none, as with Kafka: recovery is slower, nothing is lost by it."""
+        """A corrupt checkpoint counts as none, as with Kafka: recovery is slower, nothing is lost by it. It goes,
+        as the next one is only written when something has moved."""
         try:
             return checkpoints.read_offsets(self.files, f"{self.path}/{name}")
         except checkpoints.CorruptCheckpoint:
+            self.files.delete(f"{self.path}/{name}")
             return {}
 
     def _find_partitions(self) -> None:

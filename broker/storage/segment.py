@@ -142,11 +142,21 @@ class Segment:
         if self.time_index.last()[1] < self.base_offset:
             raise ValueError(f"{self.time_index.path} ends before its segment")
         _ = self.transaction_index.entries
+        self._forget_recent()
+        self._check_last_timestamp()
         # A clean close ends the time index with the greatest timestamp, so an empty one tells nothing.
         self.max_timestamp_so_far, self.offset_of_max_timestamp = (
             self.time_index.last() if self.time_index.count else self.largest_timestamp()
         )
-        self._forget_recent()
+
+    def _check_last_timestamp(self) -> None:
+        """Retention goes by the time index's last entry, and indexes carry no checksum: it must be its batch's.
+        Raises ValueError."""
+        if self.time_index.count:
+            timestamp, offset = self.time_index.last()
+            batch = self.find(offset)
+            if batch is None or not batch.base_offset <= offset or batch.max_timestamp != timestamp:
+                raise ValueError(f"{self.time_index.path} ends with a timestamp that its segment does not have")
 
     def _forget_recent(self) -> None:
         """Nothing is known of the batches at the end but what the index says."""
