@@ -96,11 +96,42 @@ async def verify_transaction(
     support: TransactionSupport,
     timeout_ms: int,
 ) -> Verified:
-    """Start verification of every batch whose transaction is not open here, and ask the coordinator once for all."""
+    """Have the coordinator confirm every batch whose transaction is not open here, asking once for all.
+
+    While the last transaction stands in the way of adding, as its markers are still being written, it is
+    asked again for a moment (D19). Each time a verification begins anew: a marker ends those before it.
+    """
     verified = Verified()
     adds = support >= TransactionSupport.IMPLICIT_ADD
+    clock = replicas.clock
+    deadline_ms = clock.monotonic_ms() + min(CONCURRENT_RETRY_TOTAL_MS, timeout_ms)
+    pending: Sequence[TopicPartition] = list(batches)
+    while True:
+        to_ask = _start_verification(replicas, batches, pending, verified, adds=adds)
+        if not to_ask or not (adds or replicas.verifies_transactions):
+            return verified
+        answers = await _ask(replicas, transactional_id, batches[to_ask[0]], to_ask, adds=adds)
+        pending = [each for each in to_ask if answers[each] == ErrorCode.CONCURRENT_TRANSACTIONS]
+        if not adds or not pending or clock.monotonic_ms() + CONCURRENT_RETRY_MS > deadline_ms:
+            break
+        _refuse(verified, answers, transactional_id, support, but=pending)
+        await clock.sleep(CONCURRENT_RETRY_MS)
+    _refuse(verified, answers, transactional_id, support)
+    return verified
+
+
+def _start_verification(
+    replicas: ReplicaManager,
+    batches: Mapping[TopicPartition, TransactionalBatch],
+    partitions: Sequence[TopicPartition],
+    verified: Verified,
+    *,
+    adds: bool,
+) -> list[TopicPartition]:
+    """Guards for the partitions; returns those about which the coordinator is to be asked."""
     to_ask: list[TopicPartition] = []
-    for topic_partition, batch in batches.items():
+    for topic_partition in partitions:
+        batch = batches[topic_partition]
         try:
             partition = replicas.partition(topic_partition)
             partition.require_leader()
@@ -113,20 +144,12 @@ async def verify_transaction(
             )
         except KafkaError as error:
             verified.refused[topic_partition] = error
+            verified.guards.pop(topic_partition, None)
             continue
         verified.guards[topic_partition] = guard
         if guard is not None:
             to_ask.append(topic_partition)
-    if to_ask and (adds or replicas.verifies_transactions):
-        any_batch = batches[to_ask[0]]
-        answers = await _ask(replicas, transactional_id, any_batch, to_ask, adds=adds, timeout_ms=timeout_ms)
-        for topic_partition in to_ask:
-            code = producer_error(answers.get(topic_partition, ErrorCode.COORDINATOR_NOT_AVAILABLE), support)
-            if code:
-                verified.refused[topic_partition] = KafkaError(
-                    code, f"the coordinator of transactional id '{transactional_id}' did not confirm {topic_partition}"
-                )
-    return verified
+    return to_ask
 
 
 async def _ask(
@@ -136,20 +159,27 @@ async def _ask(
     partitions: list[TopicPartition],
     *,
     adds: bool,
-    timeout_ms: int,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Ask; while a transaction that is just ending stands in the way, ask again for a moment (D19)."""
+    """The coordinator's word on each partition; that it is not available where it says nothing."""
     verifier = replicas.transaction_verifier
-    if verifier is None:
-        return {}
-    deadline_ms = replicas.clock.monotonic_ms() + min(CONCURRENT_RETRY_TOTAL_MS, timeout_ms)
-    answers: dict[TopicPartition, ErrorCode] = {}
-    pending = partitions
-    while True:
-        answers.update(
-            await verifier.verify(transactional_id, batch.producer_id, batch.producer_epoch, pending, adds=adds)
+    answers: Mapping[TopicPartition, ErrorCode] = {}
+    if verifier is not None:
+        answers = await verifier.verify(
+            transactional_id, batch.producer_id, batch.producer_epoch, partitions, adds=adds
         )
-        pending = [tp for tp in pending if answers.get(tp) == ErrorCode.CONCURRENT_TRANSACTIONS]
-        if not adds or not pending or replicas.clock.monotonic_ms() + CONCURRENT_RETRY_MS > deadline_ms:
-            return answers
-        await replicas.clock.sleep(CONCURRENT_RETRY_MS)
+    return {each: answers.get(each, ErrorCode.COORDINATOR_NOT_AVAILABLE) for each in partitions}
+
+
+def _refuse(
+    verified: Verified,
+    answers: Mapping[TopicPartition, ErrorCode],
+    transactional_id: str,
+    support: TransactionSupport,
+    but: Sequence[TopicPartition] = (),
+) -> None:
+    for topic_partition, answer in answers.items():
+        code = producer_error(answer, support)
+        if code and topic_partition not in but:
+            verified.refused[topic_partition] = KafkaError(
+                code, f"the coordinator of transactional id '{transactional_id}' did not confirm {topic_partition}"
+            )

@@ -47,10 +47,10 @@ RETRIABLE = frozenset(
     }
 )
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
-ABORTABLE = frozenset({ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE})
 NEVER = frozenset(
     {
         ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.TRANSACTION_ABORTABLE,
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
         ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -63,10 +63,6 @@ MINUTES_OF_PATIENCE_S = 180.0
 
 class Fenced(Exception):
     """Another instance has taken over, or the coordinator has aborted: this one is at its end."""
-
-
-class MustAbort(Exception):
-    """The transaction cannot be committed any more."""
 
 
 class GaveUp(Exception):
@@ -183,7 +179,7 @@ class Sender:
     async def send(
         self, partition: Partition, values: list[bytes], version: int, *, attempts: int | None = None
     ) -> None:
-        """Produce a batch, again with the same sequence until it is answered. Raises Fenced, MustAbort,
+        """Produce a batch, again with the same sequence until it is answered. Raises Fenced,
         GaveUp (the batch is then delivered late, or never)."""
         sequence = self.sequences.get(partition, 0)
         batch = build_batch(
@@ -204,8 +200,6 @@ class Sender:
             raise
         if code in FENCED:
             raise Fenced
-        if code in ABORTABLE:
-            raise MustAbort
         assert code is ErrorCode.NONE, code.name
         self.sequences[partition] = sequence + len(values)
 
@@ -306,8 +300,6 @@ class TransactionalProducer(Sender):
         )
         if code in FENCED:
             raise Fenced
-        if code in ABORTABLE:
-            raise MustAbort
         assert code is ErrorCode.NONE, code.name
 
     async def end(self, transaction: Transaction, *, commit: bool) -> None:

@@ -25,7 +25,6 @@ from tests.simulation.transaction_clients import (
     CommittedReader,
     Fenced,
     GaveUp,
-    MustAbort,
     Sender,
     TransactionalProducer,
     World,
@@ -77,6 +76,10 @@ class Plan:
             deaths=random.choice([0, 2, 6]),
             power_loss=random.random() < 0.3,
         )
+
+
+class Gone(Exception):
+    """A client's process has ended in the middle of its work."""
 
 
 @dataclass(slots=True)
@@ -195,21 +198,25 @@ class Simulation:
                 bumps=self.random.random() < 0.6,
                 timeout_ms=self.random.choice([5_000, 60_000]),
             )
-            await self._work(producer, self.random.randint(1, 8), opens=True)
-            if self.random.random() < self.plan.zombies:
+            goes_on = await self._work(producer, self.random.randint(1, 8), opens=True)
+            if goes_on and self.random.random() < self.plan.zombies:
                 self._spawn(self._work(producer, self.random.randint(1, 4)), "zombie")
 
-    async def _work(self, producer: TransactionalProducer, transactions: int, *, opens: bool = False) -> None:
+    async def _work(self, producer: TransactionalProducer, transactions: int, *, opens: bool = False) -> bool:
+        """Some transactions; False if the process is gone for good."""
         try:
             if opens:
                 await producer.open()
             for _ in range(transactions):
                 if self._is_over:
-                    return
+                    break
                 await self._transact(producer)
                 await self._pause()
         except Fenced:
             self.world.note(f"{producer.name} is fenced")
+        except Gone:
+            return False
+        return True
 
     async def _transact(self, producer: TransactionalProducer) -> None:
         random = self.random
@@ -225,9 +232,7 @@ class Simulation:
                 # The process hangs. If it is gone for good, nobody but the coordinator ends its transaction.
                 await asyncio.sleep(random.choice([5, 70]))
                 if random.random() < 0.5:
-                    raise Fenced
-        except MustAbort:
-            commit = False
+                    raise Gone
         except GaveUp:
             commit, is_in_doubt = False, True
         await producer.end(transaction, commit=commit and bool(transaction.values))
@@ -274,12 +279,9 @@ class Simulation:
                 await self._pause()
                 continue
             transaction = producer.begin()
-            try:
-                await producer.write(transaction, target, [value for _, value in records])
-                await producer.commit_offset(GROUP, source, reader.position)
-                commit = self.random.random() < 0.8
-            except MustAbort:
-                commit = False
+            await producer.write(transaction, target, [value for _, value in records])
+            await producer.commit_offset(GROUP, source, reader.position)
+            commit = self.random.random() < 0.8
             await producer.end(transaction, commit=commit)
             if not commit:
                 return
