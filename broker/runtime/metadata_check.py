@@ -31,8 +31,8 @@ ANOTHER_DIRECTORY = "name another directory (--data, log.dirs)"
 def refuse_unserved(files: Files, log_directory: str) -> None:
     """Look through the newest snapshot and the log after it in `log_directory` (metadata.log.dir).
 
-    Raises StorageFault for a feature whose level is not served, and for a record of a newer version;
-    OSError where a file cannot be read. Bytes that are broken are left to who loads them.
+    Raises StorageFault for a feature whose level is not served, and for a record of a newer version. Files
+    that cannot be read and bytes that are broken are left to who loads them.
     """
     directory = f"{log_directory}/{CLUSTER_METADATA}"
     if not files.exists(directory):
@@ -47,7 +47,7 @@ def refuse_unserved(files: Files, log_directory: str) -> None:
         raise StorageFault(
             f"the metadata log in {directory} cannot be opened: {error}; {ANOTHER_DIRECTORY}"
         ) from error
-    except (KafkaError, WireError):
+    except (KafkaError, WireError, OSError):
         return
     for name, level in levels.items():
         problem = refusal(name, level)

@@ -1,8 +1,8 @@
 """A node on disk and one partition of it, as tests of what survives see them.
 
-    async with running_node(on_disk(tmp_path)) as node, topic_client(node) as topic:
-        await topic.write(b"one", b"two")
-        assert await topic.read() == [(0, b"one"), (1, b"two")]
+async with running_node(on_disk(tmp_path)) as node, topic_client(node) as topic:
+    await topic.write(b"one", b"two")
+    assert await topic.read() == [(0, b"one"), (1, b"two")]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.broker.handlers.wire_client import WireClient
 from tests.broker.node_fixture import RunningNode
 from wire.errors import ErrorCode
 from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from wire.messages.fetch import FetchPartition, FetchRequest, PartitionData, FetchTopic
+from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from wire.messages.produce import (
     PartitionProduceData,
