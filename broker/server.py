@@ -198,10 +198,14 @@ class Server:
 
     async def _replace_state(self, old: NodeState) -> None:
         await old.abandon()
+        directories = {self.config.metadata_log_dir, *self.config.log_dirs}
         if self.config.in_memory:
+            for directory in directories:
+                # The parts of the old state refer to each other until the collector looks at them, which may be
+                # never: what was there at the start is exempt. Their records must not stay that long.
+                self._files.delete_directory(directory)
             self._files = new_files(self.config)
         else:
-            directories = {self.config.metadata_log_dir, *self.config.log_dirs}
             set_aside(self._files, directories, old.ids.uuid().hex())
         self.config.apply_dynamic({}, {})
         self._state = NodeState(

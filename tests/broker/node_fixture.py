@@ -19,6 +19,7 @@ from broker.server import Server
 
 if TYPE_CHECKING:
     from broker.handlers.dispatch import Interceptor
+    from broker.storage.files import Files
 
 DEFAULT_SETTINGS = {
     "odradek.memory": "true",
@@ -55,13 +56,14 @@ async def running_node(
     *,
     clock: Clock | None = None,
     interceptors: Sequence[Interceptor] = (),
+    files: Files | None = None,
 ) -> AsyncIterator[RunningNode]:
     """Start a node with `settings` over `DEFAULT_SETTINGS`; stops it at the end, cleanly.
 
     A node on disk: `{"odradek.memory": "false", "log.dirs": str(tmp_path)}`.
     """
     config = BrokerConfig({**DEFAULT_SETTINGS, **(settings or {})})
-    server = Server(config, clock=clock, interceptors=interceptors)
+    server = Server(config, clock=clock, interceptors=interceptors, files=files)
     try:
         await server.start()
         yield RunningNode(server)

@@ -17,6 +17,7 @@ import pytest
 
 from broker.network.listener import CannotListen
 from broker.storage.files import StorageFault
+from broker.storage.memory_files import MemoryFiles
 from tests.broker.network.network_fixture import eventually
 from tests.broker.node_fixture import DEFAULT_SETTINGS, RunningNode, running_node
 from tests.broker.raw_client import RawClient, frame, string
@@ -240,6 +241,18 @@ async def test_u06_what_a_reset_put_aside_on_disk_is_deleted(tmp_path: Path) -> 
         await node.server.reset()
         await eventually(lambda: not [name for name in os.listdir(tmp_path) if "reset" in name], "old files are gone")
         assert "__cluster_metadata-0" in os.listdir(tmp_path)
+
+
+async def test_u06_a_reset_gives_back_the_memory_of_records() -> None:
+    files = MemoryFiles()
+    async with running_node(files=files) as node:
+        client = await RawClient.connect(node.port)
+        await client.call(metadata(12))
+        await client.call(produce([bytes(100_000)]))
+        assert files.used_bytes > 100_000
+        await node.server.reset()
+        assert files.used_bytes == 0, "at once, not when the collector comes by"
+        await client.close()
 
 
 async def test_u06_resets_one_after_the_other_and_at_once() -> None:
