@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import transactions  # noqa: F401 (its scenarios register themselves)
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     Consumer,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.broker.node_fixture import RunningNode, running_node
-from tests.broker.transaction_client import TransactionClient
+from tests.broker.transaction_client import TransactionClient, until
 from wire.errors import ErrorCode
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -217,9 +217,7 @@ async def test_t12_offsets_of_a_transaction_wait_for_its_end(version: int, endin
             node.clock.move(11_000)
         else:
             assert (await producer.end(commit=ending == "commit", version=version)).error_code == 0
-        async with asyncio.timeout(10):
-            while (now := await producer.committed(stable=True))[1]:
-                await asyncio.sleep(0.001)
+        now = await until(lambda: producer.committed(stable=True), lambda found: not found[1])
         expected = 7 if ending == "commit" else -1
         assert now == (expected, ErrorCode.NONE)
         assert await producer.committed(stable=False) == (expected, ErrorCode.NONE)

@@ -27,7 +27,8 @@ from wire.messages.txn_offset_commit import (
 )
 from wire.records import NewRecord, batches, build_batch
 
-GUARD_SECONDS = 20.0
+ATTEMPTS_MAX = 20_000
+"""Against hanging only."""
 BUSY = frozenset(
     {
         ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -41,10 +42,18 @@ BUSY = frozenset(
 
 async def until_done(ask: Callable[[], Awaitable[Any]], code_of: Callable[[Any], int]) -> Any:
     """Ask until the answer is not one that passes by itself."""
-    async with asyncio.timeout(GUARD_SECONDS):
-        while code_of(answer := await ask()) in BUSY:
-            await asyncio.sleep(0.001)
-    return answer
+    return await until(ask, lambda answer: code_of(answer) not in BUSY)
+
+
+async def until(ask: Callable[[], Awaitable[Any]], done: Callable[[Any], bool]) -> Any:
+    """Ask until the answer will do."""
+    answer = None
+    for _ in range(ATTEMPTS_MAX):
+        answer = await ask()
+        if done(answer):
+            return answer
+        await asyncio.sleep(0.001)
+    raise AssertionError(f"still {answer}")
 
 
 class TransactionClient:
@@ -213,9 +222,7 @@ class TransactionClient:
 
     async def stable(self, end: int, topic: str = "t", partition: int = 0) -> None:
         """Wait until the last stable offset has come to `end`."""
-        async with asyncio.timeout(GUARD_SECONDS):
-            while await self.end_offset(topic, partition) < end:
-                await asyncio.sleep(0.001)
+        await until(lambda: self.end_offset(topic, partition), lambda offset: offset >= end)
 
     async def describe(self) -> Any:
         """DescribeTransactions of the id."""
