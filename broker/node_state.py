@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker import server_settings
 from broker.chance import SystemIds
 from broker.log_upkeep import LogUpkeep
+from broker.replication.directory_assignments import DirectoryAssignments
 from broker.replication.fetch_session import FetchSessionCache
 from broker.replication.isr_changes import IsrChanges
 from broker.replication.producer_ids import ProducerIds
@@ -83,6 +84,7 @@ class NodeState:
         self._metadata_log: Log | None = None
         self._due_timer: Timer | None = None
         self._isr_changes: IsrChanges
+        self._assignments: DirectoryAssignments | None = None
         self._quorum: QuorumRuntime | None = None
         self._producer_ids: ProducerIds | None = None
         self.metadata = MetadataCache()
@@ -274,6 +276,10 @@ class NodeState:
         self._open_transactions(replica_manager, self.groups)
         self.metadata.subscribe(self._settings_changed)
         self.metadata.subscribe(replica_manager.apply)
+        self._assignments = DirectoryAssignments(
+            self.log_manager, self.controller, self._clock, config.node_id, lambda: self.lifecycle.broker_epoch
+        )
+        self.metadata.subscribe(self._assignments.apply)
         replica_manager.set_strays_aside()
         self.metadata.subscribe(self.groups.metadata_changed)
         self.metadata.subscribe(self._topics_deleted)
@@ -356,6 +362,8 @@ class NodeState:
     async def _close_parts(self) -> None:
         if self._telling is not None:
             await asyncio.wait([self._telling])
+        if self._assignments is not None:
+            await self._assignments.close()
         if self._due_timer is not None:
             self._due_timer.cancel()
         if self._upkeep is not None:

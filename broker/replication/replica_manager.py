@@ -102,6 +102,8 @@ class ReplicaManager:
         # Partitions that should be here but whose directory failed.
         self._offline: set[TopicPartition] = set()
         self._shrink_timer: Timer | None = None
+        # The first change is all that there is at the start; what comes later is new.
+        self._has_started = False
 
     # --- finding -------------------------------------------------------------------------------
 
@@ -298,6 +300,7 @@ class ReplicaManager:
                 changes += self._update(TopicPartition(topic_delta.name, index), topic_id, partition_image, now_ms)
         if delta.config_changes:
             self._apply_configs(delta, image)
+        self._has_started = True
         for change in changes:
             for listener in self.on_leadership_change:
                 listener(change)
@@ -329,7 +332,11 @@ class ReplicaManager:
     def _open(self, topic_partition: TopicPartition, topic_id: bytes, now_ms: int) -> Partition | None:
         try:
             log = self.log_manager.get_or_create(
-                topic_partition, topic_id, self._log_config(topic_partition.topic, self._image), now_ms=now_ms
+                topic_partition,
+                topic_id,
+                self._log_config(topic_partition.topic, self._image),
+                now_ms=now_ms,
+                may_be_offline=not self._has_started,
             )
         except KafkaError as error:
             logger.error("the log of %s cannot be opened: %s", topic_partition, error)

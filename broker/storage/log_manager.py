@@ -201,6 +201,11 @@ class LogManager:
         """Path of the log directory a log lies in."""
         return self._directory_of[topic_partition].path
 
+    def directory_id_of(self, topic_partition: TopicPartition) -> bytes | None:
+        """Id of the log directory a log lies in; None without a log, and in a directory that was never read."""
+        directory = self._directory_of.get(topic_partition)
+        return None if directory is None else directory.identity.directory_id
+
     def space(self, directory: str) -> tuple[int, int]:
         """Total and usable bytes of the volume under a log directory. Raises OSError."""
         return self._files.space(directory)
@@ -233,15 +238,28 @@ class LogManager:
         return self.logs.get(topic_partition)
 
     def get_or_create(
-        self, topic_partition: TopicPartition, topic_id: bytes, log_config: LogConfig, *, now_ms: int
+        self,
+        topic_partition: TopicPartition,
+        topic_id: bytes,
+        log_config: LogConfig,
+        *,
+        now_ms: int,
+        may_be_offline: bool = False,
     ) -> Log:
         """The log of a partition; made in the directory with the fewest logs if there is none.
 
+        ``may_be_offline``: the partition is not new, so what is missing may lie in a directory that failed.
         Raises KafkaError: INCONSISTENT_TOPIC_ID if it is of another topic id, KAFKA_STORAGE_ERROR if its
         directory failed or none is left.
         """
         log = self.logs.get(topic_partition)
         if log is None:
+            failed = self.failed_directories
+            if may_be_offline and failed:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"the log of {topic_partition} is not made anew while {', '.join(failed)} failed: it may lie there",
+                )
             return self._create(topic_partition, topic_id, log_config, now_ms)
         log.require_online()
         # An id that no data waited for may be torn, and binds nobody: the log never held anything.

@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinator.controller import brokers, configs, topics
 from coordinator.controller.alter_partition import alter_partition
+from coordinator.controller.assign_replicas import assign_replicas_to_dirs
 from coordinator.controller.bootstrap import Activate, activate
 from coordinator.controller.elect_leaders import elect_leaders
 from coordinator.controller.feature_updates import update_features
@@ -25,6 +26,7 @@ from wire.errors import KafkaError
 from wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from wire.messages.alter_configs import AlterConfigsRequest
 from wire.messages.alter_partition import AlterPartitionRequest
+from wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from wire.messages.broker_registration import BrokerRegistrationRequest
 from wire.messages.controller_registration import ControllerRegistrationRequest
@@ -47,6 +49,7 @@ DECIDERS: Mapping[type, Decider] = {
     topics.DeleteTopics: topics.delete_topics,
     CreatePartitionsRequest: topics.create_partitions,
     AlterPartitionRequest: alter_partition,
+    AssignReplicasToDirsRequest: assign_replicas_to_dirs,
     AllocateProducerIdsRequest: allocate_producer_ids,
     ElectLeadersRequest: elect_leaders,
     UpdateFeaturesRequest: update_features,

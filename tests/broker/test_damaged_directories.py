@@ -1,4 +1,4 @@
-"""What lies in a log directory is missing, damaged or not ours: the node mends what it may, and nothing that was kept is lost."""
+"""What lies in a log directory is missing, damaged or not ours: the node mends what it may and loses nothing it kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def fill(directory: Path) -> Path:
 
 
 async def reads_all_and_goes_on(directory: Path) -> None:
-    """A node over the directory has every record, finds each by its offset, and takes another; then all files are sound."""
+    """A node over the directory has every record, finds each by its offset and takes another; all files are sound."""
     async with running_node(on_disk(directory)) as node, topic_client(node) as topic:
         assert await topic.read() == WRITTEN
         for number in range(VALUES):

@@ -1,4 +1,5 @@
-"""A node that cannot have its directory ends at once: code 1, one sentence with the thing, the value and the way out, and nothing there has changed (U08)."""
+"""A node that cannot have its directory ends at once, with code 1 and one sentence that names the thing, the value and
+the way out; nothing in the directory has changed (U08)."""
 
 from __future__ import annotations
 
