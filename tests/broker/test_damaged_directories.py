@@ -1,4 +1,4 @@
-"""What lies in a log directory is missing, damaged or not ours: the node mends what it may and loses nothing it kept."""
+"""What lies in a log directory is missing, damaged or not ours: the node mends what it may, nothing kept is lost."""
 
 from __future__ import annotations
 
