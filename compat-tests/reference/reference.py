@@ -70,6 +70,7 @@ TOOLS = {
     "kafka-transactions": "TransactionsCommand",
     "kafka-verifiable-consumer": "VerifiableConsumer",
     "kafka-verifiable-producer": "VerifiableProducer",
+    "transactional-message-copier": "TransactionalMessageCopier",  # no shell script: of the system tests
 }
 
 
