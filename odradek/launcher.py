@@ -23,7 +23,7 @@ from typing import Any, Self
 from odradek.failure import Failure
 
 BOOT = Path(__file__).resolve().parent / "boot.py"
-LIBRARIES = ("cramjam", "crc32c", "h11", "immutables", "uvloop", "yaml")
+LIBRARIES = ("cramjam", "crc32c", "h11", "immutables", "re2", "uvloop", "xxhash", "yaml")
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 RESET_TIMEOUT_S = 30.0
@@ -32,7 +32,8 @@ RESET_TIMEOUT_S = 30.0
 class Broker:
     """One node in memory (or in `data`), from `start` to `stop`; both are what `with` does.
 
-    `settings` are Kafka's broker settings by name. `port` 0 takes a free one. `config` is a settings file.
+    `settings` are Kafka's broker settings by name. `port` 0 takes a free one, unless `settings` name the listeners.
+    `config` is a settings file.
     Raises Failure, with the node's own sentence, where it does not start.
     """
 
@@ -45,7 +46,9 @@ class Broker:
         config: str | os.PathLike[str] | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        self._arguments = ["--json", "--stop-with-stdin", "--port", str(port)]
+        self._arguments = ["--json", "--stop-with-stdin"]
+        if port or "listeners" not in (settings or {}):
+            self._arguments += ["--port", str(port)]
         if data is not None:
             self._arguments += ["--data", os.fspath(data)]
         if config is not None:
@@ -171,7 +174,10 @@ class Broker:
 
     def reset(self) -> None:
         """Empty the node: topics, groups, transactions, producers, settings. Clients may stay connected."""
-        post(str(self._running("control_url")), "reset", RESET_TIMEOUT_S)
+        control_url = str(self._running("control_url"))
+        if self._process is not None and self._process.poll() is not None:
+            raise Failure(f"The broker's process has ended, with {self._process.returncode}: start it anew.")
+        post(control_url, "reset", RESET_TIMEOUT_S)
 
 
 # Brokers whose nodes this process started. A forked child must let go of them: it would keep the nodes alive by holding

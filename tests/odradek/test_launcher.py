@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import pytest
 
 from odradek import Broker, Failure
 from odradek.client import Client
+from odradek.launcher import LIBRARIES
 
 ROOT = Path(__file__).resolve().parents[2]
 GONE_WITHIN_MS = 30_000
@@ -154,6 +158,36 @@ with odradek.Broker() as broker:
     with run_python(program) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "True\n"
+
+
+def test_a_reset_of_one_whose_process_was_killed_says_so() -> None:
+    with Broker() as broker:
+        os.kill(broker.pid, signal.SIGKILL)
+        wait_until_gone(broker.pid)
+        with pytest.raises(Failure, match="process has ended, with -9"):
+            broker.reset()
+        broker.stop()
+        assert broker.start().alive
+
+
+def test_it_has_the_listeners_that_its_settings_name() -> None:
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,SECOND://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+    with Broker(settings=settings) as named:
+        assert named.bootstrap_servers.count(",") == 1
+    with pytest.raises(Failure, match="listeners is given twice"):
+        Broker(port=1, settings={"listeners": "PLAINTEXT://127.0.0.1:0"}).start()
+
+
+def test_its_libraries_are_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required = {re.split(r"[^\w-]", requirement)[0].lower() for requirement in project["dependencies"]}
+    modules = importlib.metadata.packages_distributions()
+    of_module = {module: {name.lower() for name in names} for module, names in modules.items()}
+    found = set().union(*(of_module.get(module, set()) for module in LIBRARIES))
+    assert required == found & required
 
 
 def test_a_bad_setting_is_told_in_the_nodes_own_sentence() -> None:
