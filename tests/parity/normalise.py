@@ -46,6 +46,8 @@ _MEMBER = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 def _name(item: Any) -> tuple[str, int]:
+    if isinstance(item, int):
+        return "", item
     text = next((str(getattr(item, name)) for name in NAMES if getattr(item, name, None)), "")
     return text, getattr(item, "partition_index", getattr(item, "index", 0))
 

@@ -125,7 +125,7 @@ def ready(player: Player, name: str = "tx") -> Producer:
     request = FindCoordinatorRequest(coordinator_keys=[transactional_id], key_type=1)
     player.until(lambda: connection.call(request, 4), lambda answer: answer.coordinators[0].error_code == 0)
     producer = Producer(connection, transactional_id)
-    request = EndTxnRequest(transactional_id=player.name("nobody"), producer_id=1)
+    request = EndTxnRequest(transactional_id=player.name("nobody"), producer_id=2**40)
     producer.settled(request, 3, "ready?")
     player.transcript.entries.clear()
     return producer
