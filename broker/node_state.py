@@ -258,7 +258,7 @@ class NodeState:
             replica_lag_time_max_ms=config["replica.lag.time.max.ms"],
             fetch_max_bytes=config["fetch.max.bytes"],
         )
-        replica_manager.verifies_transactions = config["transaction.partition.verification.enable"]
+        replica_manager.transaction_verification = server_settings.verification_settings(config)
         self.replica_manager = replica_manager
         self._isr_changes = IsrChanges(
             self.controller, self._clock, replica_manager.surroundings, lambda: self.lifecycle.broker_epoch

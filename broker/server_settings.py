@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.network.connection_set import ConnectionLimits
 from broker.network.listener import ListenerConfig
+from broker.replication.replica_manager import VerificationSettings
 from broker.runtime.auto_topics import AutoTopicSettings
 from broker.runtime.metadata_log import metadata_log_config as metadata_log_settings
 from broker.runtime.snapshot_schedule import SnapshotSettings
@@ -160,6 +161,15 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
         id_expiration_ms=config["transactional.id.expiration.ms"],
         abort_interval_ms=config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
         expiry_interval_ms=config["transaction.remove.expired.transaction.cleanup.interval.ms"],
+    )
+
+
+def verification_settings(config: BrokerConfig) -> VerificationSettings:
+    """How leaders of partitions speak with transaction coordinators."""
+    return VerificationSettings(
+        is_enabled=config["transaction.partition.verification.enable"],
+        retry_backoff_ms=config["add.partitions.to.txn.retry.backoff.ms"],
+        retry_max_ms=config["add.partitions.to.txn.retry.backoff.max.ms"],
     )
 
 

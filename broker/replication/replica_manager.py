@@ -70,6 +70,18 @@ class AppendOutcome:
     """The high watermark that acks=all waits for."""
 
 
+@dataclass(slots=True)
+class VerificationSettings:
+    """How leaders speak with transaction coordinators; the defaults are Kafka's."""
+
+    is_enabled: bool = True
+    """`transaction.partition.verification.enable`: whether producers that add partitions themselves are checked."""
+    retry_backoff_ms: int = 20
+    """`add.partitions.to.txn.retry.backoff.ms`"""
+    retry_max_ms: int = 100
+    """`add.partitions.to.txn.retry.backoff.max.ms`: how long adding is tried again, all in all."""
+
+
 class ReplicaManager:
     """Owner of the hosted partitions. Everything here is called on the event loop; only `wait_…` waits."""
 
@@ -92,8 +104,7 @@ class ReplicaManager:
         self.on_leadership_change = list(on_leadership_change)
         # The way to transaction coordinators; None while there is none: they then count as not available.
         self.transaction_verifier: TransactionVerifier | None = None
-        # transaction.partition.verification.enable
-        self.verifies_transactions = True
+        self.transaction_verification = VerificationSettings()
         # fetch.max.bytes: no answer to a Fetch is larger, but for one batch.
         self.fetch_max_bytes = fetch_max_bytes
         self._log_config_of = log_config_of

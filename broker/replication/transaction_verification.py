@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from broker.replication.replica_manager import ReplicaManager
     from broker.storage.producer_state import VerificationGuard
 
-CONCURRENT_RETRY_MS = 20
-CONCURRENT_RETRY_TOTAL_MS = 100
-
 _RETRIABLE_FOR_EVERY_CLIENT = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -103,19 +100,19 @@ async def verify_transaction(
     """
     verified = Verified()
     adds = support >= TransactionSupport.IMPLICIT_ADD
-    clock = replicas.clock
-    deadline_ms = clock.monotonic_ms() + min(CONCURRENT_RETRY_TOTAL_MS, timeout_ms)
+    clock, settings = replicas.clock, replicas.transaction_verification
+    deadline_ms = clock.monotonic_ms() + min(settings.retry_max_ms, timeout_ms)
     pending: Sequence[TopicPartition] = list(batches)
     while True:
         to_ask = _start_verification(replicas, batches, pending, verified, adds=adds)
-        if not to_ask or not (adds or replicas.verifies_transactions):
+        if not to_ask or not (adds or settings.is_enabled):
             return verified
         answers = await _ask(replicas, transactional_id, batches[to_ask[0]], to_ask, adds=adds)
         pending = [each for each in to_ask if answers[each] == ErrorCode.CONCURRENT_TRANSACTIONS]
-        if not adds or not pending or clock.monotonic_ms() + CONCURRENT_RETRY_MS > deadline_ms:
+        if not adds or not pending or clock.monotonic_ms() + settings.retry_backoff_ms > deadline_ms:
             break
         _refuse(verified, answers, transactional_id, support, but=pending)
-        await clock.sleep(CONCURRENT_RETRY_MS)
+        await clock.sleep(settings.retry_backoff_ms)
     _refuse(verified, answers, transactional_id, support)
     return verified
 
