@@ -25,6 +25,7 @@ from wire.primitives import TopicPartition, uuid_text
 LOCK = ".lock"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
+METADATA_DIRECTORY = f"{METADATA_PARTITION.topic}-{METADATA_PARTITION.partition}"
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
 FUTURE_SUFFIX = "-future"
@@ -76,13 +77,20 @@ class LogDirectory:
     def look(self) -> None:
         """Read who the directory belongs to and what it holds, without changing anything.
 
-        Raises StorageFault for a directory that holds something else, OSError if it cannot be read.
+        Raises StorageFault for a directory that holds something else, or a metadata log and no word of whose it is;
+        OSError if it cannot be read.
         """
         found = read_meta_properties(self.files, self.path)
         if found is not None:
             self.identity = found
         if self.files.exists(self.path):
             self._find_partitions()
+        if self.identity.cluster_id is None and self.files.exists(f"{self.path}/{METADATA_DIRECTORY}"):
+            # A new identity would not be the one that the metadata names: every partition would be without a leader.
+            raise StorageFault(
+                f"log directory {self.path} holds the metadata of a cluster, but {self.path}/{META_PROPERTIES} does "
+                "not say of which: restore that file, or name another directory (--data, log.dirs)"
+            )
 
     def refuse_foreign(self, cluster_id: str, node_id: int) -> None:
         """Raise StorageFault if the directory is another cluster's or node's."""

@@ -61,6 +61,20 @@ def test_a_directory_that_is_no_partition_is_refused() -> None:
         started(files)
 
 
+@pytest.mark.parametrize("kept", [None, b"", b"garbage\n", b"version=0\nbroker.id=1\n"])
+def test_a_metadata_log_that_lost_whose_it_is_is_refused(kept: bytes | None) -> None:
+    files = MemoryFiles()
+    started(files).close(now_ms=NOW_MS)
+    files.make_directory("/data/__cluster_metadata-0")
+    started(files).close(now_ms=NOW_MS)
+    files.delete("/data/meta.properties")
+    if kept is not None:
+        files.open("/data/meta.properties").append([kept])
+    with pytest.raises(StorageFault, match=r"holds the metadata of a cluster, but /data/meta\.properties does not say"):
+        started(files)
+    assert (files.read("/data/meta.properties") if kept is not None else None) == kept, "it is as it was"
+
+
 def test_a_partition_in_two_directories_is_refused() -> None:
     files = MemoryFiles()
     for directory in ("/one", "/two"):
