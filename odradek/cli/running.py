@@ -57,9 +57,14 @@ def is_ours(folder: Path) -> bool:
 def write_private(file: str | os.PathLike[str], text: str) -> None:
     """Write a file that only this user can read, in one step: who waits for it never reads half of it."""
     unfinished = f"{os.fspath(file)}.{os.getpid()}"
-    with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-        out.write(text)
-    os.replace(unfinished, file)
+    try:
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+            out.write(text)
+        os.replace(unfinished, file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
+        raise
 
 
 def control_url_of(bootstrap_server: str) -> str:

@@ -79,10 +79,16 @@ def tell(ready: Mapping[str, Any], config: Any, options: argparse.Namespace, at_
     at_the_end.enter_context(announced(dict(ready)))
     line = json.dumps(ready)
     if options.ready_file:
-        write_private(options.ready_file, line + "\n")
+        try:
+            write_private(options.ready_file, line + "\n")
+        except OSError as error:
+            raise Failure(f"The file of --ready-file {options.ready_file} cannot be written: {error.strerror}.") from None
         at_the_end.callback(remove, options.ready_file)
     if options.json:
-        print(line, flush=True)
+        try:
+            print(line, flush=True)
+        except OSError as error:
+            raise Failure(f"The ready line cannot be written to standard output: {error.strerror}.") from None
     else:
         print("\n".join(greeting(ready, config)), file=sys.stderr, flush=True)
 

@@ -149,6 +149,17 @@ def test_a_node_runs_with_a_standard_stream_closed(stream: int) -> None:
     assert subprocess.run(["sh", "-c", command], cwd=ROOT, check=False, timeout=60).returncode == 0
 
 
+def test_a_ready_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    for file, why in ((tmp_path / "none" / "ready", "No such file or directory"), (tmp_path / "here", "directory")):
+        (tmp_path / "here").mkdir(exist_ok=True)
+        done = odradek("start", "--port", "0", "--ready-file", str(file))
+        assert done.returncode == 1
+        assert f"The file of --ready-file {file} cannot be written" in done.stderr
+        assert why in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["here"], "nothing half written is left"
+
+
 def test_lines_at_hand_are_bounded_and_keep_their_bytes() -> None:
     long = b"x" * (3 * READ_BYTES)
     text = b"one\r\n\n\xff\r\r\n" + long + b"\n" + b"line\n" * 100_000 + b"last"
