@@ -82,7 +82,9 @@ def tell(ready: Mapping[str, Any], config: Any, options: argparse.Namespace, at_
         try:
             write_private(options.ready_file, line + "\n")
         except OSError as error:
-            raise Failure(f"The file of --ready-file {options.ready_file} cannot be written: {error.strerror}.") from None
+            raise Failure(
+                f"The file of --ready-file {options.ready_file} cannot be written: {error.strerror}."
+            ) from None
         at_the_end.callback(remove, options.ready_file)
     if options.json:
         try:
