@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from broker.storage.cleaner import CleanableRange, filthiest
@@ -28,7 +28,16 @@ logger = logging.getLogger(__name__)
 class LogCleaner:
     """The cleaner of one node's compacted logs."""
 
-    def __init__(self, log_manager: LogManager, clock: Clock, config: BrokerConfig) -> None:
+    def __init__(
+        self,
+        log_manager: LogManager,
+        clock: Clock,
+        config: BrokerConfig,
+        *,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_end` is told when a run over the logs has ended: replaced segments wait to be deleted."""
+        self._on_end = on_end
         self._log_manager = log_manager
         self._clock = clock
         self._config = config
@@ -47,29 +56,36 @@ class LogCleaner:
         if self._running is None and not self._is_closed and filthiest(self._log_manager.logs.values(), now_ms=now_ms):
             self._begin(at_once=False)
 
-    async def clean_now(self) -> int:
-        """Clean every compacted log up to its last stable offset, whatever its settings say of when; the
-        number of passes. Active segments are rolled for it."""
+    async def clean_now(self, logs: Collection[Log] | None = None) -> int:
+        """Clean the compacted ones of these logs (None: of all) up to their last stable offset, whatever
+        their settings say of when; the number of passes. Active segments are rolled for it, and what is clean
+        already is looked at again: tombstones may have had their time."""
         while self._running is not None:
             await asyncio.wait([self._running])
-        for log in list(self._log_manager.logs.values()):
+        wanted = self._log_manager.logs.values() if logs is None else logs
+        for log in list(wanted):
             if log.config.compacts and log.offline is None:
                 log.roll(now_ms=self._clock.now_ms())
-        self._begin(at_once=True)
+                log.first_dirty_offset = None
+        self._begin(at_once=True, only=None if logs is None else frozenset(logs))
         assert self._running is not None
         return await self._running
 
-    def _begin(self, *, at_once: bool) -> None:
-        self._running = self._clock.loop.create_task(self._clean_due(at_once))
+    def _begin(self, *, at_once: bool, only: frozenset[Log] | None = None) -> None:
+        self._running = self._clock.loop.create_task(self._clean_due(at_once, only))
 
-    async def _clean_due(self, at_once: bool) -> int:
+    async def _clean_due(self, at_once: bool, only: frozenset[Log] | None) -> int:
         passes = 0
         cleaned: set[Log] = set()
         try:
             while not self._is_closed:
                 now_ms = self._clock.now_ms()
                 # A log whose map filled up is due again at once; one that was looked at in vain is not.
-                logs = [log for log in self._log_manager.logs.values() if log not in cleaned]
+                logs = [
+                    log
+                    for log in self._log_manager.logs.values()
+                    if log not in cleaned and (only is None or log in only)
+                ]
                 chosen = filthiest(logs, now_ms=now_ms, at_once=at_once)
                 if chosen is None:
                     return passes
@@ -81,6 +97,7 @@ class LogCleaner:
         finally:
             self._running = None
             self._log_manager.checkpoint_cleaner_offsets()
+            self._on_end()
         return passes
 
     async def _clean(self, log: Log, cleanable: CleanableRange, now_ms: int) -> bool:

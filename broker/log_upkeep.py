@@ -1,8 +1,9 @@
 """What logs need from time to time: checkpoints, syncing of sealed segments, retention, expiry of producers.
 
 Each duty has Kafka's interval, but no timer of its own beat: a duty is armed when the node is asked
-for something, runs once an interval later, and is armed by the next request again. So a node that
-nobody speaks to does nothing. Source: Kafka's `LogManager.startup`, `ReplicaManager` (high
+for something, runs once an interval later, and is armed by the next request again. Only what time
+itself brings (records grow too old, the delay of deletions ends) has a timer for its hour. So a node
+that nobody speaks to does nothing. Source: Kafka's `LogManager.startup`, `ReplicaManager` (high
 watermark checkpoint), `ProducerStateManager`.
 """
 
@@ -11,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.log_cleaner import LogCleaner
+from wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from broker.clock import Clock, Timer
@@ -28,13 +30,22 @@ NEVER_MS = 10 * 365 * 24 * 3_600_000
 """An interval as long as this is one that never ends (Kafka's default of some is 2^63-1)."""
 
 
+class Upshot(NamedTuple):
+    """What compaction or retention has made of a topic's logs on this node."""
+
+    topic: str
+    partitions: int
+    bytes_before: int
+    bytes_after: int
+
+
 class LogUpkeep:
     """The duties of one node's logs; `touched` is called with every request."""
 
     def __init__(self, log_manager: LogManager, clock: Clock, config: BrokerConfig) -> None:
         self._log_manager = log_manager
         self._clock = clock
-        self.cleaner = LogCleaner(log_manager, clock, config)
+        self.cleaner = LogCleaner(log_manager, clock, config, on_end=self.arm_deletions)
         self._syncing: asyncio.Task[None] | None = None
         self._is_closed = False
         self._idle_duties: list[tuple[int, Callable[[], None]]] = []
@@ -53,6 +64,12 @@ class LogUpkeep:
                 (config["log.flush.scheduler.interval.ms"], self._flush_due),
             ]
         self._idle_duties = [(interval_ms, duty) for interval_ms, duty in duties if interval_ms < NEVER_MS]
+        self._retention_interval_ms = config["log.retention.check.interval.ms"]
+        self._expiry_timer: Timer | None = None
+        self._deletion_timer: Timer | None = None
+        self._arm_expiry()
+        # What the last run, or a reset, left to be deleted.
+        self.arm_deletions()
 
     def touched(self) -> None:
         """Something may have changed: see that every duty will run."""
@@ -70,10 +87,70 @@ class LogUpkeep:
         self._log_manager.remove_expired_producers(now_ms=self._clock.now_ms())
 
     def delete_old_segments(self) -> None:
-        """Retention, and the end of files whose delay is over."""
-        now_ms = self._clock.now_ms()
-        self._log_manager.delete_old_segments(now_ms=now_ms)
-        self._log_manager.run_due(now_ms=now_ms)
+        """Retention for every log."""
+        self._log_manager.delete_old_segments(now_ms=self._clock.now_ms())
+        self._arm_expiry()
+        self.arm_deletions()
+
+    def _arm_expiry(self) -> None:
+        """Records become too old without anybody's request: be there then, at most once an interval."""
+        for timer in (self._expiry_timer, self._deletion_timer):
+            if timer is not None:
+                timer.cancel()
+            self._expiry_timer = None
+        due_ms = self._log_manager.next_expiry_ms()
+        if due_ms is not None and not self._is_closed and self._retention_interval_ms < NEVER_MS:
+            earliest_ms = self._clock.now_ms() + self._retention_interval_ms
+            self._expiry_timer = self._clock.call_at(max(due_ms, earliest_ms), self.delete_old_segments)
+
+    def arm_deletions(self) -> None:
+        """Wake when the delay of the next deleted log or segment is over; with nothing to delete there is no timer."""
+        if self._deletion_timer is not None:
+            self._deletion_timer.cancel()
+            self._deletion_timer = None
+        due_ms = self._log_manager.next_deadline_ms()
+        if due_ms is not None and not self._is_closed:
+            self._deletion_timer = self._clock.call_at(due_ms, self._delete_due)
+
+    def _delete_due(self) -> None:
+        self._deletion_timer = None
+        self._log_manager.run_due(now_ms=self._clock.now_ms())
+        self.arm_deletions()
+
+    # --- at once -------------------------------------------------------------------------------
+
+    def _logs_of(self, topic: str) -> list[Log]:
+        """The logs of a topic on this node. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION."""
+        logs = [log for partition, log in self._log_manager.logs.items() if partition.topic == topic]
+        if not logs:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r} on this node")
+        return logs
+
+    async def compact_now(self, topic: str) -> Upshot:
+        """Compact a topic up to its last stable offsets. Raises KafkaError for a topic that is not there, is not
+        compacted, or cannot be."""
+        logs = self._logs_of(topic)
+        if not logs[0].config.compacts:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, f"topic {topic!r} has no compact in its cleanup.policy: nothing to compact"
+            )
+        before = sum(log.size_bytes for log in logs)
+        await self.cleaner.clean_now(logs)
+        for log in logs:
+            if log.uncleanable is not None or log.offline is not None:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{log.topic_partition} cannot be compacted: {log.uncleanable or log.offline}",
+                )
+        return Upshot(topic, len(logs), before, sum(log.size_bytes for log in logs))
+
+    def retain_now(self, topic: str) -> Upshot:
+        """Apply a topic's retention. Raises KafkaError for a topic that is not there."""
+        logs = self._logs_of(topic)
+        before = sum(log.size_bytes for log in logs)
+        self._log_manager.delete_old_segments(now_ms=self._clock.now_ms(), logs=logs)
+        self.arm_deletions()
+        return Upshot(topic, len(logs), before, sum(log.size_bytes for log in logs))
 
     def _flush_due(self) -> None:
         self._log_manager.flush_due(now_ms=self._clock.now_ms())
@@ -107,6 +184,8 @@ class LogUpkeep:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
         if self._syncing is not None:
             await self._syncing
         await self.cleaner.close()

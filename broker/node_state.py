@@ -41,7 +41,7 @@ from wire.errors import ErrorCode, KafkaError
 from wire.messages.records.cluster_metadata import ProducerIdsRecord
 
 if TYPE_CHECKING:
-    from broker.clock import Clock, Timer
+    from broker.clock import Clock
     from broker.config import BrokerConfig
     from broker.config_log import LogConfig
     from broker.handlers.context import Node
@@ -82,7 +82,6 @@ class NodeState:
         self._is_open = False
         self._telling: asyncio.Task[None] | None = None
         self._metadata_log: Log | None = None
-        self._due_timer: Timer | None = None
         self._isr_changes: IsrChanges
         self._assignments: DirectoryAssignments | None = None
         self._quorum: QuorumRuntime | None = None
@@ -138,8 +137,6 @@ class NodeState:
         self._upkeep = LogUpkeep(self.log_manager, self._clock, self._config)
         self._open_partitions()
         await self.lifecycle.unfence()
-        # What the last run, or a reset, left to be deleted.
-        self._arm_due_timer()
         self._is_open = True
         if self.log_manager.failed_directories:
             self._tell_failures()
@@ -287,7 +284,7 @@ class NodeState:
     def _topics_deleted(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Only deletions leave something due; the deadline is looked for among all logs."""
         if delta.deleted_topics:
-            self._arm_due_timer()
+            self.upkeep.arm_deletions()
 
     def _open_transactions(self, replica_manager: ReplicaManager, groups: GroupCoordinator) -> None:
         config = self._config
@@ -315,24 +312,6 @@ class NodeState:
             )
             if self.groups is not None:
                 self.groups.settings = server_settings.group_settings(self._config)
-
-    # --- due work ------------------------------------------------------------------------------
-
-    def _arm_due_timer(self) -> None:
-        """Wake when a deleted log's delay is over; with nothing to delete there is no timer."""
-        assert self.log_manager is not None
-        deadline_ms = self.log_manager.next_deadline_ms()
-        if self._due_timer is not None:
-            self._due_timer.cancel()
-            self._due_timer = None
-        if deadline_ms is not None:
-            self._due_timer = self._clock.call_at(deadline_ms, self._run_due)
-
-    def _run_due(self) -> None:
-        assert self.log_manager is not None
-        self._due_timer = None
-        self.log_manager.run_due(now_ms=self._clock.now_ms())
-        self._arm_due_timer()
 
     # --- closing -------------------------------------------------------------------------------
 
@@ -364,8 +343,6 @@ class NodeState:
             await asyncio.wait([self._telling])
         if self._assignments is not None:
             await self._assignments.close()
-        if self._due_timer is not None:
-            self._due_timer.cancel()
         if self._upkeep is not None:
             await self._upkeep.close()
         if self.transactions is not None:

@@ -23,13 +23,13 @@ from broker.network.listener import Listener, ListenerSet
 from broker.node_state import NodeState
 from broker.security.authorizer import AllowAllAuthorizer
 from broker.server_settings import LIMIT_SETTINGS, connection_limits, listener_configs
+from wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from broker.config import BrokerConfig
     from broker.handlers.dispatch import Interceptor
     from broker.network.peer import Peer
     from broker.storage.files import Files
-    from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
@@ -168,14 +168,26 @@ class Server:
         await self.reset()
         return {"reset": True}
 
-    async def _compact(self, _parameters: dict[str, str]) -> dict[str, Any]:
-        """Compact every compacted log now, up to its last stable offset."""
-        return {"passes": await self._opened().upkeep.cleaner.clean_now()}
+    async def _compact(self, parameters: dict[str, str]) -> dict[str, Any]:
+        """Compact `topic`, or every compacted log, up to its last stable offset."""
+        upkeep = self._opened().upkeep
+        if "topic" not in parameters:
+            return {"passes": await upkeep.cleaner.clean_now()}
+        try:
+            return (await upkeep.compact_now(parameters["topic"]))._asdict()
+        except KafkaError as error:
+            raise refused(error) from error
 
-    async def _retain(self, _parameters: dict[str, str]) -> dict[str, Any]:
-        """Apply retention now instead of at the next log.retention.check.interval.ms."""
-        self._opened().upkeep.delete_old_segments()
-        return {"retained": True}
+    async def _retain(self, parameters: dict[str, str]) -> dict[str, Any]:
+        """Apply retention to `topic`, or to every log, instead of at the next log.retention.check.interval.ms."""
+        upkeep = self._opened().upkeep
+        if "topic" not in parameters:
+            upkeep.delete_old_segments()
+            return {"retained": True}
+        try:
+            return upkeep.retain_now(parameters["topic"])._asdict()
+        except KafkaError as error:
+            raise refused(error) from error
 
     def _opened(self) -> NodeState:
         if not self._is_ready or self._state is None:
@@ -219,6 +231,12 @@ class Server:
         )
         await self._state.open()
         self._use(self._state)
+
+
+def refused(error: KafkaError) -> Refused:
+    """A refusal of the control endpoint for what a part of the node has refused."""
+    status = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404, ErrorCode.POLICY_VIOLATION: 409}.get(error.code, 500)
+    return Refused(status, error.message or str(error))
 
 
 def new_files(config: BrokerConfig) -> Files:

@@ -23,6 +23,8 @@ COMMANDS = {
     "consume": "read records",
     "configs": "describe and alter settings of topics, brokers and groups",
     "reset": "empty a node: topics, groups, everything",
+    "compact": "compact a topic now instead of when it is due",
+    "retention": "apply a topic's retention now instead of at the next check",
     "dump-log": "show and check the files of a log directory",
 }
 

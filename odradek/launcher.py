@@ -27,6 +27,7 @@ LIBRARIES = ("cramjam", "crc32c", "h11", "immutables", "re2", "uvloop", "xxhash"
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 RESET_TIMEOUT_S = 30.0
+COMPACT_TIMEOUT_S = 600.0
 
 
 class Broker:
@@ -174,10 +175,22 @@ class Broker:
 
     def reset(self) -> None:
         """Empty the node: topics, groups, transactions, producers, settings. Clients may stay connected."""
+        self._ask("reset", RESET_TIMEOUT_S)
+
+    def compact(self, topic: str) -> None:
+        """Compact a topic now, up to its last stable offset: the newest record of each key stays. Raises Failure for a
+        topic that is not there or has no compact in its cleanup.policy."""
+        self._ask("compact", COMPACT_TIMEOUT_S, topic=topic)
+
+    def retention(self, topic: str) -> None:
+        """Apply a topic's retention now instead of at the next check. Raises Failure for a topic that is not there."""
+        self._ask("retention", COMPACT_TIMEOUT_S, topic=topic)
+
+    def _ask(self, action: str, timeout_s: float, **parameters: str) -> None:
         control_url = str(self._running("control_url"))
         if self._process is not None and self._process.poll() is not None:
             raise Failure(f"The broker's process has ended, with {self._process.returncode}: start it anew.")
-        post(control_url, "reset", RESET_TIMEOUT_S)
+        post(control_url, action, timeout_s, **parameters)
 
 
 # Brokers whose nodes this process started. A forked child must let go of them: it would keep the nodes alive by holding
@@ -215,16 +228,17 @@ def holds(folder: str, package: str) -> bool:
     return os.path.isdir(os.path.join(folder, package))
 
 
-def post(control_url: str, action: str, timeout_s: float) -> None:
-    """Ask a node's control endpoint for an action and return when it is done; raises Failure where it is not."""
+def post(control_url: str, action: str, timeout_s: float, **parameters: str) -> dict[str, Any]:
+    """Ask a node's control endpoint for an action; what it says when that is done. Raises Failure where it is not."""
     # Imported here: who only starts a broker and stops it does not wait for it.
     from http.client import HTTPConnection, HTTPException
-    from urllib.parse import urlsplit
+    from urllib.parse import urlencode, urlsplit
 
     address = urlsplit(control_url)
+    query = "&".join(filter(None, [address.query, urlencode(parameters)]))
     connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
     try:
-        connection.request("POST", f"{address.path.rstrip('/')}/{action}{'?' if address.query else ''}{address.query}")
+        connection.request("POST", f"{address.path.rstrip('/')}/{action}{'?' if query else ''}{query}")
         answer = connection.getresponse()
         said = answer.read().decode(errors="replace").strip()
     except (OSError, HTTPException) as error:
@@ -232,7 +246,9 @@ def post(control_url: str, action: str, timeout_s: float) -> None:
     finally:
         connection.close()
     if answer.status >= 300:
-        raise Failure(f"The node refused to {action}: {refusal(said) or answer.reason}.")
+        raise Failure(f"The node refused {action}: {refusal(said) or answer.reason}.")
+    done: dict[str, Any] = json.loads(said)
+    return done
 
 
 def refusal(body: str) -> str:

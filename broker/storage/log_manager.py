@@ -7,7 +7,7 @@ tasks of ``flush_tasks`` off the loop. Source: LogManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random, SystemRandom
 
@@ -23,7 +23,7 @@ from broker.storage.log_directory import (
 )
 from broker.storage.partition_metadata import write_topic_id
 from broker.storage.recovery import LogLoading, load_log
-from broker.storage.retention import delete_old_segments
+from broker.storage.retention import delete_old_segments, next_expiry_ms
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition, uuid_text
 
@@ -378,10 +378,14 @@ class LogManager:
         if directory is not None:
             self._directory_failed(directory, error)
 
-    def delete_old_segments(self, *, now_ms: int) -> int:
-        """Retention for every log (log.retention.check.interval.ms); the number of segments retired."""
+    def next_expiry_ms(self) -> int | None:
+        """When the first segment of any log becomes too old; None if none ever does."""
+        return min((due for log in self.logs.values() if (due := next_expiry_ms(log)) is not None), default=None)
+
+    def delete_old_segments(self, *, now_ms: int, logs: Iterable[Log] | None = None) -> int:
+        """Retention for these logs, or for all (log.retention.check.interval.ms); the number of segments retired."""
         count = 0
-        for log in list(self.logs.values()):
+        for log in list(self.logs.values() if logs is None else logs):
             if log.offline is None:
                 try:
                     count += delete_old_segments(log, now_ms=now_ms)
@@ -430,7 +434,7 @@ class LogManager:
             try:
                 write(directory, logs)
             except OSError as error:
-                # Without room the old file stays, which is safe, and appends are refused; the next interval tries again.
+                # Without room the old file stays, which is safe: the next interval tries again.
                 if error.errno not in REFUSED_WRITES:
                     self._directory_failed(directory, error)
 

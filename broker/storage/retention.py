@@ -24,6 +24,23 @@ def delete_old_segments(log: Log, *, now_ms: int) -> int:
     return count
 
 
+def next_expiry_ms(log: Log) -> int | None:
+    """When the age of the oldest segment ends; None if nothing of the log ever becomes too old."""
+    limit = log.config.retention_ms_limit
+    if not log.config.deletes or limit is None or log.offline is not None:
+        return None
+    oldest = log.segments[0]
+    if oldest is log.segments.active and oldest.size_bytes == 0:
+        return None
+    return _age_ms(oldest) + limit + 1
+
+
+def _age_ms(segment: Segment) -> int:
+    """What a segment's age counts from: its newest record's timestamp; the file's time if no record has one."""
+    newest = segment.max_timestamp_so_far
+    return newest if newest >= 0 else segment.modified_ms
+
+
 Reason = Callable[[Segment, int], bool]
 """Whether a segment may go, given the offset at which the next begins."""
 
@@ -49,16 +66,8 @@ def _above_size(log: Log) -> Reason:
 
 
 def _too_old(log: Log, now_ms: int) -> Reason:
-    """By the newest record's timestamp; by the file's time if no record has one."""
     limit = log.config.retention_ms_limit
-
-    def may_go(segment: Segment, next_base: int) -> bool:
-        if limit is None:
-            return False
-        newest = segment.max_timestamp_so_far
-        return now_ms - (newest if newest >= 0 else segment.modified_ms) > limit
-
-    return may_go
+    return lambda segment, next_base: limit is not None and now_ms - _age_ms(segment) > limit
 
 
 def _retire_while(log: Log, may_go: Reason, now_ms: int) -> int:

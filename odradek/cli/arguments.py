@@ -41,6 +41,22 @@ def add_client_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
 
 
+def add_control_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a command that speaks to a node's control endpoint."""
+    parser.add_argument(
+        "-b",
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        default=os.environ.get("ODRADEK_BOOTSTRAP_SERVER", DEFAULT_BOOTSTRAP_SERVER),
+        help=f"the node, by the address its clients use (default {DEFAULT_BOOTSTRAP_SERVER})",
+    )
+    parser.add_argument(
+        "--control-url",
+        default=os.environ.get("ODRADEK_CONTROL_URL"),
+        help="the node, by the control_url of its ready line ($ODRADEK_CONTROL_URL)",
+    )
+
+
 def positive(text: str) -> int:
     """An argument that is a whole number above zero."""
     if not text.isdecimal() or int(text) == 0:

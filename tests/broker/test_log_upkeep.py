@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tests.broker.disk_node import on_disk, topic_client
 from tests.broker.network.network_fixture import eventually
 from tests.broker.node_fixture import running_node
 from tests.broker.raw_client import RawClient
@@ -58,3 +59,27 @@ async def test_sealed_segments_are_synced_and_the_recovery_point_noted(tmp_path:
 
         await eventually(is_noted, "the sealed segment's end is the recovery point")
         await client.close()
+
+
+async def test_records_that_grow_too_old_go_though_nobody_asks(tmp_path: Path) -> None:
+    """Also those that a stopped node has left; their files go when their delay is over, then there is rest."""
+    settings = on_disk(tmp_path) | {"log.retention.ms": str(48 * 3_600_000)}
+    partition = tmp_path / "kept-0"
+    async with running_node(settings) as node:
+        async with topic_client(node) as topic:
+            await topic.create()
+            await topic.write(b"old")
+        await eventually(lambda: len(node.server.connections) == 0, "the client is gone")
+        node.clock.move(2 * 3_600_000)  # every other duty has run
+        assert node.clock.pending_timers == 1, "one for the hour at which the record becomes too old"
+        node.clock.move(24 * 3_600_000)
+        assert (partition / f"{0:020d}.log").exists()
+    async with running_node(settings) as node:
+        await eventually(lambda: node.clock.pending_timers <= 2, "the first snapshot, the hour of the record")
+        assert (partition / f"{0:020d}.log").exists()
+        node.clock.move(48 * 3_600_000 + 1)
+        assert (partition / f"{0:020d}.log.deleted").exists()
+        assert (partition / f"{1:020d}.log").exists()
+        node.clock.move(60_000)
+        assert sorted(path.name for path in partition.glob("*.log*")) == [f"{1:020d}.log"]
+        await eventually(lambda: node.clock.pending_timers == 0, "there is nothing left to wait for")

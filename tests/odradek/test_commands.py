@@ -281,3 +281,21 @@ def test_what_the_terminal_cannot_show_is_no_failure(shell: Shell) -> None:
     (row,) = shell.json("consume t")
     assert row["value"] == "caf\u00e9 \u2192"
     assert "INVALID_TOPIC_EXCEPTION" in shell.fails("topics describe \u2192")
+
+
+def test_a_topic_is_compacted_and_its_retention_applied_at_once(shell: Shell, broker: Broker) -> None:
+    shell("topics create seats --partitions 1 --config cleanup.policy=compact --config delete.retention.ms=0")
+    for number in range(4):
+        shell("produce seats --key-separator :", f"a:{number}\nb:{number}\n")
+    said = shell("compact seats")
+    assert said.startswith("Compacted seats, 1 partition: ")
+    assert shell("consume seats --keys") == "a\t3\nb\t3\n"
+    (upshot,) = shell.json("compact seats")
+    assert (upshot["topic"], upshot["partitions"], upshot["bytes_after"]) == ("seats", 1, upshot["bytes_before"])
+    shell("topics create news --partitions 2 --config retention.ms=1")
+    shell("produce news", "old\nnews\n")
+    assert shell("retention news").startswith("Applied the retention of news, 2 partitions: ")
+    assert shell("consume news") == ""
+    broker.retention("news")
+    assert "has no compact in its cleanup.policy" in shell.fails("compact news")
+    assert "there is no topic 'nowhere'" in shell.fails("retention nowhere")
