@@ -34,7 +34,7 @@ class ApiSpec(NamedTuple):
         return 2 if version >= self.flexible_from else 1
 
     def response_header_version(self, version: int) -> int:
-        """0 or, with tagged fields, 1; always 0 for ApiVersions, which must be readable before versions are known (KIP-511)."""
+        """0 or, with tagged fields, 1; always 0 for ApiVersions, read before versions are known (KIP-511)."""
         return 1 if version >= self.flexible_from and self.key != 18 else 0
 
 
