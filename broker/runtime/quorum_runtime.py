@@ -352,8 +352,8 @@ class QuorumRuntime:
         self._arm_timer()
 
     async def close(self) -> None:
-        """Stop, also what did not open whole: what is decided is committed, the snapshot is brought up to date if that saves the
-        next start work, timers are gone. The log itself belongs to who opened it."""
+        """Stop, also what did not open whole: what is decided is committed, the snapshot is brought up to date
+        if that saves the next start work, timers are gone. The log itself belongs to who opened it."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
