@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,16 +25,17 @@ def kind_of(against: str) -> str:
 
 
 @contextlib.contextmanager
-def broker(against: str, settings: Mapping[str, object], log: Path) -> Iterator[str]:
-    """The address of the broker; one that is started for this has these settings and ends after it."""
+def broker(against: str, settings: Mapping[str, object], log: Path, host: str = "127.0.0.1") -> Iterator[str]:
+    """The address of the broker; one started for this has these settings, calls itself by `host`, ends after it."""
     lines = [f"{name}={text_of(value)}" for name, value in settings.items()]
     if ":" in against:
         yield against
     elif against == "reference":
-        with Reference(settings=lines) as kafka:
-            yield kafka.bootstrap_servers
+        port = free_port()
+        with Reference(port, [f"advertised.listeners=PLAINTEXT://{host}:{port}", *lines]):
+            yield f"{host}:{port}"
     else:
-        with own_node(lines, log) as address:
+        with own_node(host, lines, log) as address:
             yield address
 
 
@@ -44,11 +44,11 @@ def text_of(value: object) -> str:
 
 
 @contextlib.contextmanager
-def own_node(settings: list[str], log: Path) -> Iterator[str]:
+def own_node(host: str, settings: list[str], log: Path) -> Iterator[str]:
     """A node of this tree, as a person starts it, in memory; what it says goes to the log."""
-    listeners = f"PLAINTEXT://127.0.0.1:{free_port()}"
-    command = [sys.executable, "-m", "odradek", "start", "--json", "--listeners", listeners]
-    command += ["--advertised-listeners", listeners]  # as the reference is given them
+    port = free_port()
+    command = [sys.executable, "-m", "odradek", "start", "--json", "--listeners", f"PLAINTEXT://127.0.0.1:{port}"]
+    command += ["--advertised-listeners", f"PLAINTEXT://{host}:{port}"]  # as the reference is given them
     command += [argument for line in settings for argument in ("--set", line)]
     with (
         log.open("w", encoding="utf-8") as errors,
@@ -61,7 +61,7 @@ def own_node(settings: list[str], log: Path) -> Iterator[str]:
             line = process.stdout.readline()
             if not line:
                 raise NotStarted(f"The node did not start: it ended with {process.wait()}, see {log}.")
-            yield json.loads(line)["bootstrap_servers"]
+            yield f"{host}:{port}"
             if process.poll() is not None:
                 raise NotStarted(f"The node ended by itself with {process.returncode}, see {log}.")
         finally:

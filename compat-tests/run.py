@@ -122,14 +122,15 @@ class Runner:
         self.follow(entry, outcome, {"COMPAT_PREPARE_ONLY": "1"}, 45.0, "prepare")
 
     def test(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
-        environment = {"COMPAT_TESTS": "\n".join(tests), "COMPAT_FULL": "0" if tests else "1"}
+        environment = {"COMPAT_TESTS": "\n".join(tests), "COMPAT_FULL": "0" if tests and not self.options.only else "1"}
         minutes = float(entry.row.get("minutes", 10))
         if entry.row.get("own_brokers"):
             self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
             return
         settings = {**self.settings, **entry.row.get("broker", {})}
         log = self.directory(entry) / f"{kind_of(self.options.against)}.broker.log"
-        with broker(self.options.against, settings, log) as address:
+        host = str(entry.row.get("host", "127.0.0.1"))
+        with broker(self.options.against, settings, log, host) as address:
             environment["BOOTSTRAP_SERVERS"] = address
             self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
 

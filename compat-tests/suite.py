@@ -229,6 +229,27 @@ def scenarios(client: str, *packages: str) -> None:
     main(prepare, test)
 
 
+# --- JavaScript clients ------------------------------------------------------------------------
+
+
+def node_scenarios(client: str, *packages: str) -> None:
+    """A `run` that runs the folder's scenarios.js with npm packages; `{version}` in them is the version."""
+
+    def prepare(suite: Suite) -> None:
+        wanted = [package.format(version=suite.version) for package in packages]
+
+        @once(suite.directory, "packages", *wanted)
+        def _() -> None:
+            (suite.directory / "package.json").write_text('{"private": true}')
+            step(["npm", "install", "--silent", "--no-save", *wanted], suite.directory)
+
+    def test(suite: Suite) -> None:
+        environment = {**os.environ, "NODE_PATH": f"{suite.directory / 'node_modules'}{os.pathsep}{HERE}"}
+        subprocess.run(["node", HERE / client / "scenarios.js"], env=environment, check=False)
+
+    main(prepare, test)
+
+
 # --- what test runners print -------------------------------------------------------------------
 
 
@@ -262,10 +283,19 @@ def go_test(
     code, said = finish(command, cwd, timeout_s + 10, environment)
     for line in said.splitlines():
         if (found := GO_LINE.match(line)) and found[2] == name:
-            detail = said if found[1] == "FAIL" else go_skip_reason(said)
+            detail = go_faults(said) if found[1] == "FAIL" else go_skip_reason(said)
             tell(GO_VERDICTS[found[1]], name, float(found[3]), detail)
             return
-    tell("FAILED", name, time.monotonic() - began, said if code is None else f"{said}\nended with {code}")
+    tell("FAILED", name, time.monotonic() - began, f"{go_faults(said)}\nended with {code}")
+
+
+def go_faults(said: str) -> str:
+    """The lines of a failed Go test that tell why, as far as they can be told from its log."""
+    print(said, flush=True)
+    lines = said.splitlines()
+    parts = [line for line in lines if re.search(r"--- FAIL: \S+/|^panic: ", line)]
+    words = [line for line in lines if re.search(r"_test\.go:\d+: |\bgot\b|Error:", line)]
+    return "\n".join([*words[-DETAIL_LINES // 2 :], *parts[: DETAIL_LINES // 2]]) or said
 
 
 def go_skip_reason(said: str) -> str:
