@@ -310,8 +310,19 @@ class NodeState:
             self._config.apply_dynamic(
                 image.configs.of(RESOURCE_BROKER, ""), image.configs.of(RESOURCE_BROKER, str(self._config.node_id))
             )
-            if self.groups is not None:
-                self.groups.settings = server_settings.group_settings(self._config)
+            self._apply_settings()
+
+    def _apply_settings(self) -> None:
+        config = self._config
+        if self.groups is not None:
+            self.groups.settings = server_settings.group_settings(config)
+        if self.replica_manager is not None:
+            self.replica_manager.transaction_verification = server_settings.verification_settings(config)
+        if self.log_manager is not None:
+            self.log_manager.set_producer_settings(
+                expiration_ms=config["producer.id.expiration.ms"],
+                transaction_verification=config["transaction.partition.verification.enable"],
+            )
 
     # --- closing -------------------------------------------------------------------------------
 

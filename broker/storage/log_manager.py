@@ -178,6 +178,14 @@ class LogManager:
             on_truncation=self._log_truncated,
         )
 
+    def set_producer_settings(self, *, expiration_ms: int, transaction_verification: bool) -> None:
+        """Other values of producer.id.expiration.ms and transaction.partition.verification.enable, for all logs."""
+        self._producer_id_expiration_ms = expiration_ms
+        self._transaction_verification = transaction_verification
+        for log in self.logs.values():
+            log.producer_state.expiration_ms = expiration_ms
+            log.producer_state.verification_enabled = transaction_verification
+
     # --- directories ----------------------------------------------------------------------------
 
     def _live(self) -> list[LogDirectory]:

@@ -15,6 +15,11 @@ from tests.broker.node_fixture import RunningNode, running_node
 from tests.broker.transaction_client import TransactionClient, until
 from wire.errors import ErrorCode
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from wire.records import batches
 
@@ -265,6 +270,23 @@ async def test_without_verification_older_producers_write_as_they_like() -> None
     async with node_with_producer({"transaction.partition.verification.enable": "false"}) as (_, producer):
         assert await producer.send(b"v", version=11) is ErrorCode.NONE
         assert (await producer.describe()).transaction_state == "Empty"
+
+
+async def test_verification_is_switched_off_and_on_while_the_node_runs() -> None:
+    async with node_with_producer() as (_, producer):
+        await producer.create_topic("other")
+
+        async def verify(value: str) -> None:
+            config = AlterableConfig(name="transaction.partition.verification.enable", value=value)
+            broker = AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+            answer = await producer.call(IncrementalAlterConfigsRequest(resources=[broker]))
+            assert answer.responses[0].error_code == 0, answer
+
+        assert await producer.send(b"v", version=11) is ErrorCode.TRANSACTION_ABORTABLE
+        await verify("false")
+        assert await producer.send(b"v", version=11) is ErrorCode.NONE
+        await verify("true")
+        assert await producer.send(b"v", topic="other", version=11) is ErrorCode.TRANSACTION_ABORTABLE
 
 
 async def test_an_operator_sees_a_hanging_transaction() -> None:
