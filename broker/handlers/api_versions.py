@@ -15,7 +15,7 @@ Source: `KafkaApis.handleApiVersionsRequest`, `ApiVersionsRequest.isValid`, `Api
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.metadata.features import SERVED_FEATURES
 from wire.errors import ErrorCode
@@ -60,7 +60,7 @@ async def handle(request: ApiVersionsRequest | None, context: RequestContext) ->
         ]
     )
     if version >= 3:
-        _add_features(response, context.node.metadata.image, version)
+        _add_features(response, context, version)
     return response
 
 
@@ -73,15 +73,16 @@ def _unsupported_version(context: RequestContext) -> ApiVersionsResponse:
     )
 
 
-def _add_features(response: ApiVersionsResponse, image: Any, version: int) -> None:
+def _add_features(response: ApiVersionsResponse, context: RequestContext, version: int) -> None:
+    image, unknown = context.node.metadata.image, context.node.dispatcher.unknown_features
     response.supported_features = [
         SupportedFeatureKey(name=feature.name, min_version=feature.min_level, max_version=feature.max_level)
         for feature in SERVED_FEATURES
-        if feature.max_level > 0 and (version >= 4 or feature.min_level > 0)
+        if feature.name not in unknown and feature.max_level > 0 and (version >= 4 or feature.min_level > 0)
     ]
     response.finalized_features_epoch = image.offset
     response.finalized_features = [
         FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
         for name, level in sorted(image.features.levels.items())
-        if level > 0
+        if level > 0 and name not in unknown
     ]

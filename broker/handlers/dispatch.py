@@ -267,6 +267,8 @@ class Dispatcher:
         self.interceptors: list[Interceptor] = list(interceptors)
         self._routes: dict[int, _Route] = {}
         released = released_versions(release)
+        # Features that this release did not have: ApiVersions leaves them out.
+        self.unknown_features = unknown_features(release)
         for row in rows:
             spec = API_SPECS[row.key]
             versions = released.get(row.key, (0, 32767))
@@ -375,6 +377,15 @@ def _error_answer(route: _Route, request: Any, context: RequestContext, error: E
     if response is None:
         raise CloseConnection(f"{route.spec.name} failed and has no error answer: {error}") from error
     return response
+
+
+def unknown_features(release: str) -> frozenset[str]:
+    """Names of features that a release did not have."""
+    if release == "4.4":
+        return frozenset()
+    from broker.handlers.release_versions import UNKNOWN_FEATURES
+
+    return UNKNOWN_FEATURES.get(release, frozenset())
 
 
 def released_versions(release: str) -> dict[int, tuple[int, int] | None]:

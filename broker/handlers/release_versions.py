@@ -7,6 +7,20 @@ A range may reach below what 4.4 still serves: dispatch takes the part both have
 
 from __future__ import annotations
 
+UNKNOWN_FEATURES: dict[str, frozenset[str]] = {
+    "3.9": frozenset(
+        {
+            "eligible.leader.replicas.version",
+            "group.version",
+            "share.version",
+            "streams.version",
+            "transaction.version",
+        }
+    ),
+    "4.0": frozenset({"share.version", "streams.version"}),
+}
+"""Features that a release did not have yet: told of, they would have clients send what it does not take."""
+
 RELEASE_VERSIONS: dict[str, dict[int, tuple[int, int] | None]] = {
     "3.9": {
         0: (0, 11),  # Produce

@@ -14,6 +14,7 @@ import pytest
 from tests.broker.node_fixture import RunningNode, running_node
 from tests.broker.transaction_client import TransactionClient, until
 from wire.errors import ErrorCode
+from wire.messages.api_versions import ApiVersionsRequest
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -287,6 +288,18 @@ async def test_verification_is_switched_off_and_on_while_the_node_runs() -> None
         assert await producer.send(b"v", version=11) is ErrorCode.NONE
         await verify("true")
         assert await producer.send(b"v", topic="other", version=11) is ErrorCode.TRANSACTION_ABORTABLE
+
+
+@pytest.mark.parametrize(("release", "level"), [("3.9", None), ("4.0", 2), ("4.4", 2)])
+async def test_a_release_without_epoch_bumps_does_not_tell_of_them(release: str, level: int | None) -> None:
+    async with node_with_producer({"odradek.kafka.release": release}, version=4) as (_, producer):
+        request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+        answer = await producer.call(request, 4)
+        finalized = {each.name: each.max_version_level for each in answer.finalized_features}
+        supported = {each.name for each in answer.supported_features}
+        assert finalized.get("transaction.version") == level
+        assert ("transaction.version" in supported) is (level is not None)
+        await producer.transact(b"v", version=5 if level else 4)
 
 
 async def test_an_operator_sees_a_hanging_transaction() -> None:
