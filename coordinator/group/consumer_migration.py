@@ -178,7 +178,8 @@ def downgraded(
     try:
         for each in list(classic.group.members.values()):
             subscription = each.metadata(classic.group.protocol_name)
-            assignment = write_assignment(group.target_of(each.member_id), subscription, context.image.topics)
+            held = _held(group.members[each.member_id])
+            assignment = write_assignment(held, subscription, context.image.topics)
             classic.group.members[each.member_id] = replace(each, assignment=assignment)
             classic.restart_session(each)
     except MalformedMessage as error:
@@ -196,6 +197,16 @@ def downgraded(
     if rebalance_reason is not None:
         prepare_rebalance(classic, rebalance_reason)
     return classic.decision()
+
+
+def _held(member: ConsumerMember) -> TopicPartitions:
+    """What the member has, or has not given up yet. (Kafka takes the target, so that a group which goes up
+    again at once gives away what a member still owns. For members that are at the target it is the same.)"""
+    held: dict[bytes, frozenset[int]] = {}
+    for partitions in (member.assigned, member.pending_revocation):
+        for topic_id, epochs in partitions.items():
+            held[topic_id] = held.get(topic_id, frozenset()) | frozenset(epochs)
+    return held
 
 
 def _classic_member(member: ConsumerMember) -> ClassicMember:

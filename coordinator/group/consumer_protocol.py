@@ -58,10 +58,11 @@ def by_topic_id(
     assigned: list[ConsumerProtocolAssignmentTopicPartition] | list[ConsumerProtocolSubscriptionTopicPartition],
     topics: TopicsImage,
 ) -> TopicPartitions:
-    """Partitions by topic id; topics that do not exist are left out."""
+    """Partitions by topic id; what does not exist is left out (a topic may have come anew, and smaller)."""
     partitions: dict[bytes, frozenset[int]] = {}
     for each in assigned:
         topic = topics.by_name(each.topic)
         if topic is not None:
-            partitions[topic.topic_id] = frozenset(each.partitions)
+            existing = frozenset(index for index in each.partitions if index in topic.partitions)
+            partitions[topic.topic_id] = partitions.get(topic.topic_id, frozenset()) | existing
     return partitions

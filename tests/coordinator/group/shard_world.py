@@ -268,7 +268,13 @@ class World:
 def replayed(log: list[Logged], settings: GroupSettings | None = None) -> GroupShard:
     """A machine that has read this log, as a node does that takes over."""
     shard = GroupShard(settings or GroupSettings())
-    for offset, entry in enumerate(log):
+    replay_log(shard, log)
+    return shard
+
+
+def replay_log(shard: GroupShard, log: list[Logged], start: int = 0) -> None:
+    """Have the machine read the log from a place on."""
+    for offset, entry in enumerate(log[start:], start):
         if entry.is_commit is not None:
             shard.replay_marker(offset, entry.producer_id, 0, entry.is_commit)
             continue
@@ -280,7 +286,6 @@ def replayed(log: list[Logged], settings: GroupSettings | None = None) -> GroupS
         else:
             shard.replay_transactional(record, offset, entry.producer_id, 0)
     shard.committed(len(log))
-    return shard
 
 
 def check_invariants(world: World) -> None:

@@ -11,6 +11,7 @@ from immutables import Map
 from coordinator.group.consumer_group import ConsumerGroup
 from coordinator.group.consumer_settings import ConsumerGroupSettings, Limited
 from coordinator.group.context import GroupSettings
+from coordinator.group.shard import GroupShard
 from coordinator.metadata.image import (
     RESOURCE_GROUP,
     BrokerImage,
@@ -20,7 +21,7 @@ from coordinator.metadata.image import (
     TopicImage,
     TopicsImage,
 )
-from tests.coordinator.group.shard_world import World, replayed
+from tests.coordinator.group.shard_world import World, replay_log
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.consumer_group_describe import DescribedGroup
 from wire.messages.consumer_group_heartbeat import (
@@ -154,15 +155,31 @@ def durable(group: ConsumerGroup) -> ConsumerGroup:
     )
 
 
+class Follower:
+    """Reads a world's log as it grows, and knows nothing else."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._shard = GroupShard(world.settings)
+        self._position = 0
+
+    def check(self) -> None:
+        """Read on, and compare: whoever reads the log has the same groups."""
+        world = self._world
+        replay_log(self._shard, world.log, self._position)
+        self._position = len(world.log)
+        for group in world.shard._groups:
+            again = self._shard.group(group.group_id)
+            assert again is not None, f"{group.group_id} is not in the log"
+            if isinstance(group, ConsumerGroup):
+                assert isinstance(again, ConsumerGroup)
+                assert durable(again) == durable(group)
+        assert {each.group_id for each in self._shard._groups} == {each.group_id for each in world.shard._groups}
+
+
 def check_replay(world: World) -> None:
-    """Whoever reads the log has the same groups."""
-    read = replayed(world.log, world.settings)
-    for group in world.shard._groups:
-        if isinstance(group, ConsumerGroup):
-            again = read.group(group.group_id)
-            assert isinstance(again, ConsumerGroup)
-            assert durable(again) == durable(group)
-    assert {each.group_id for each in read._groups} == {each.group_id for each in world.shard._groups}
+    """Whoever reads the log from its start has the same groups."""
+    Follower(world).check()
 
 
 @dataclass(slots=True)

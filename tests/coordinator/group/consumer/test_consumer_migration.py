@@ -327,6 +327,28 @@ def test_g44_the_group_becomes_classic_when_the_last_by_the_consumer_protocol_le
     check_replay(world)
 
 
+def test_g44_what_a_member_has_not_given_up_is_its_own_after_a_downgrade() -> None:
+    """Up, down and up again before the old member was heard of: it owns all four partitions all the time."""
+    world = world_of({"t": 4})
+    member_id = world.stable("one", protocols={"range": subscription("t")})[0]
+    world.ask(join("g", member_id, protocols={"range": subscription("t")}), 9)
+    world.ask(sync("g", member_id, world.group().generation_id, {member_id: assignment([0, 1, 2, 3])}), 5)
+    call(world, enter("a", "t"))
+    call(world, beat("a", -1))
+    kept = read_assignment(world.group().members[member_id].assignment).assigned_partitions
+    assert [each.partitions for each in kept] == [[0, 1, 2, 3]]
+    assert assigned(call(world, enter("b", "t"))) == {}
+
+
+def test_g40_partitions_that_are_no_more_are_left_behind() -> None:
+    world = world_of({"t": 1})
+    member_id = world.stable("one", protocols={"range": subscription("t")})[0]
+    world.ask(join("g", member_id, protocols={"range": subscription("t")}), 9)
+    world.ask(sync("g", member_id, world.group().generation_id, {member_id: assignment([0, 1, 2, 3])}), 5)
+    call(world, enter("a", "t"))
+    assert group_of(world).members[member_id].assigned == {T: {0: 2}}
+
+
 def test_g44_after_a_load_it_is_as_classic_as_before() -> None:
     world = mixed()
     call(world, beat("a", -1))
