@@ -84,12 +84,10 @@ def _take(buffer: bytes, position: int, length: int, what: str) -> tuple[bytes, 
 
 
 def read_bytes(buffer: bytes, position: int) -> tuple[bytes | None, int]:
-    """Read bytes with an int32 length; -1 is None."""
+    """Read bytes with an int32 length; a negative one is None (-1, but Kafka takes any)."""
     (length,) = read_int32(buffer, position)
     if length < 0:
-        if length == -1:
-            return None, position + 4
-        raise MalformedMessage(f"bytes with the negative length {length}")
+        return None, position + 4
     return _take(buffer, position + 4, length, "bytes")
 
 
@@ -102,18 +100,22 @@ def read_compact_bytes(buffer: bytes, position: int) -> tuple[bytes | None, int]
 
 
 def read_string(buffer: bytes, position: int) -> tuple[str | None, int]:
-    """Read UTF-8 text with an int16 length; -1 is None."""
+    """Read UTF-8 text with an int16 length; a negative one is None (-1, but Kafka takes any).
+
+    What is not UTF-8 becomes U+FFFD, as in Kafka.
+    """
     (length,) = read_int16(buffer, position)
     if length < 0:
-        if length == -1:
-            return None, position + 2
-        raise MalformedMessage(f"string with the negative length {length}")
+        return None, position + 2
     text, position = _take(buffer, position + 2, length, "string")
-    return text.decode(), position
+    return text.decode("utf-8", "replace"), position
 
 
 def read_compact_string(buffer: bytes, position: int) -> tuple[str | None, int]:
-    """Read UTF-8 text with an unsigned variable-length length plus one; 0 is None."""
+    """Read UTF-8 text with an unsigned variable-length length plus one; 0 is None.
+
+    What is not UTF-8 becomes U+FFFD, as in Kafka.
+    """
     length = buffer[position]
     position += 1
     if length >= 0x80:
@@ -127,14 +129,14 @@ def read_compact_string(buffer: bytes, position: int) -> tuple[str | None, int]:
         raise MalformedMessage(
             f"string of {length - 1} bytes, but {len(buffer) - position} are left"
         )
-    return buffer[position:end].decode(), end
+    return buffer[position:end].decode("utf-8", "replace"), end
 
 
 def read_array_length(buffer: bytes, position: int) -> tuple[int, int]:
-    """Read an int32 element count, -1 meaning null; never more than the bytes that are left."""
+    """Read an int32 element count, negative meaning null; never more than the bytes that are left."""
     (count,) = read_int32(buffer, position)
     position += 4
-    if count > len(buffer) - position or count < -1:
+    if count > len(buffer) - position:
         raise MalformedMessage(f"array of {count} elements, but {len(buffer) - position} bytes left")
     return count, position
 

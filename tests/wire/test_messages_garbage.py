@@ -15,6 +15,7 @@ from message_vectors import golden_messages
 
 from wire.errors import MalformedMessage
 from wire.message import Message
+from wire.messages.fetch import FetchRequest
 
 MESSAGES = declared_messages()
 VECTORS = golden_messages()
@@ -100,11 +101,20 @@ def test_flipped_bits_are_refused_or_read_as_another_message(name: str) -> None:
             message = _read(_class(name), bytes(data), vector["version"])
             if message is not None:
                 again = message.encode(vector["version"])
-                assert _class(name).decode(again, vector["version"]) == message or _has_nan(message)
+                reread = _class(name).decode(again, vector["version"])
+                # Compared as text, since NaN equals nothing; tags that did not ascend do so in what was written.
+                assert repr(reread) == repr(message)
+                assert reread.encode(vector["version"]) == again
 
 
-def _has_nan(message: Message) -> bool:
-    return "nan" in repr(message)
+def test_tags_out_of_order_are_read_the_last_of_one_tag_counts() -> None:
+    """Kafka asks neither for their order nor that each comes once."""
+    written = FetchRequest(cluster_id="a", max_wait_ms=1).encode(15)
+    tags = written.index(b"\x01\x00\x02\x02a")
+    many = b"\x03\x63\x01x\x00\x02\x02a\x00\x02\x02b" + written[tags + 5 :]
+    request = FetchRequest.decode(written[:tags] + many, 15)
+    assert (request.cluster_id, request.max_wait_ms) == ("b", 1)
+    assert request.unknown_tagged_fields == [(99, b"x")]
 
 
 @settings(max_examples=300)

@@ -129,13 +129,9 @@ def _read_tags(struct: Struct, message: Message, layouts: dict[str, str]) -> lis
     lines = [
         "    def _read_tags(self, buffer: bytes, position: int, version: int) -> int:",
         "        count, position = read_uvarint(buffer, position)",
-        "        previous = -1",
         "        for _ in range(count):",
         "            tag, position = read_uvarint(buffer, position)",
         "            size, position = read_uvarint(buffer, position)",
-        "            if tag <= previous:",
-        '                raise MalformedMessage(f"tagged field {tag} comes after {previous}")',
-        "            previous = tag",
         "            end = position + size",
     ]
     if any(item.is_array for item in known):

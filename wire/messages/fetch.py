@@ -135,13 +135,9 @@ class FetchPartition(Struct):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 17:
                 self.replica_directory_id, = _16s.unpack_from(buffer, position)
@@ -430,13 +426,9 @@ class FetchRequest(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.cluster_id, position = read_compact_string(buffer, position)
@@ -733,13 +725,9 @@ class PartitionData(Struct):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.diverging_epoch, position = EpochEndOffset.read(buffer, position, version)
@@ -1007,13 +995,9 @@ class FetchResponse(Message):
         element: Any
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 16:
                 count, position = read_compact_array_length(buffer, position)

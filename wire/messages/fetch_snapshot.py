@@ -108,13 +108,9 @@ class FetchSnapshotRequestPartitionSnapshot(Struct):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 1:
                 self.replica_directory_id, = _16s.unpack_from(buffer, position)
@@ -253,13 +249,9 @@ class FetchSnapshotRequest(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.cluster_id, position = read_compact_string(buffer, position)
@@ -416,13 +408,9 @@ class FetchSnapshotResponsePartitionSnapshot(Struct):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.current_leader, position = LeaderIdAndEpoch.read(buffer, position, version)
@@ -612,13 +600,9 @@ class FetchSnapshotResponse(Message):
         element: Any
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 1:
                 count, position = read_compact_array_length(buffer, position)

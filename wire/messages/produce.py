@@ -368,13 +368,9 @@ class PartitionProduceResponse(Struct):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 10:
                 self.current_leader, position = LeaderIdAndEpoch.read(buffer, position, version)
@@ -603,13 +599,9 @@ class ProduceResponse(Message):
         element: Any
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 10:
                 count, position = read_compact_array_length(buffer, position)

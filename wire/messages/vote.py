@@ -418,13 +418,9 @@ class VoteResponse(Message):
         element: Any
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 1:
                 count, position = read_compact_array_length(buffer, position)

@@ -227,13 +227,9 @@ class RegisterBrokerRecord(Message):
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0 and version >= 3:
                 count, position = read_compact_array_length(buffer, position)
@@ -510,13 +506,9 @@ class PartitionRecord(Message):
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.leader_recovery_state, = _b.unpack_from(buffer, position)
@@ -737,13 +729,9 @@ class PartitionChangeRecord(Message):
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 count, position = read_compact_array_length(buffer, position)
@@ -1458,13 +1446,9 @@ class BrokerRegistrationChangeRecord(Message):
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.fenced, = _b.unpack_from(buffer, position)
@@ -1816,13 +1800,9 @@ class BeginTransactionRecord(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.name, position = read_compact_string(buffer, position)
@@ -1920,13 +1900,9 @@ class AbortTransactionRecord(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.reason, position = read_compact_string(buffer, position)

@@ -224,13 +224,9 @@ class OffsetCommitValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.topic_id, = _16s.unpack_from(buffer, position)
@@ -556,13 +552,9 @@ class ConsumerGroupMetadataValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.metadata_hash, = _q.unpack_from(buffer, position)
@@ -996,13 +988,9 @@ class ConsumerGroupMemberMetadataValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 mark, position = read_uvarint(buffer, position)
@@ -1136,13 +1124,9 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.assignment_timestamp, = _q.unpack_from(buffer, position)
@@ -1388,13 +1372,9 @@ class ConsumerGroupCurrentMemberAssignmentValueTopicPartitions(Struct):
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 count, position = read_compact_array_length(buffer, position)
@@ -1765,13 +1745,9 @@ class ShareGroupTargetAssignmentMetadataValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.assignment_timestamp, = _q.unpack_from(buffer, position)
@@ -2516,13 +2492,9 @@ class StreamsGroupMetadataValue(Message):
         element: Any
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.validated_topology_epoch, = _i.unpack_from(buffer, position)
@@ -2897,13 +2869,9 @@ class StreamsGroupTargetAssignmentMetadataValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.assignment_timestamp, = _q.unpack_from(buffer, position)
@@ -3182,13 +3150,9 @@ class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct):
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         items: Any
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 count, position = read_compact_array_length(buffer, position)

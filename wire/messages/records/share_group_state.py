@@ -167,13 +167,9 @@ class ShareSnapshotValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.delivery_complete_count, = _i.unpack_from(buffer, position)
@@ -340,13 +336,9 @@ class ShareUpdateValue(Message):
 
     def _read_tags(self, buffer: bytes, position: int, version: int) -> int:
         count, position = read_uvarint(buffer, position)
-        previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)
             size, position = read_uvarint(buffer, position)
-            if tag <= previous:
-                raise MalformedMessage(f"tagged field {tag} comes after {previous}")
-            previous = tag
             end = position + size
             if tag == 0:
                 self.delivery_complete_count, = _i.unpack_from(buffer, position)
