@@ -5,14 +5,12 @@ transactional id, and the sender of their markers. Source: Kafka's TransactionCo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from broker.runtime.coordinator_runtime import CoordinatorRuntime
 from broker.runtime.marker_sender import MarkerSender, MarkerWriter
 from coordinator.record_codec import RecordCodec
 from coordinator.transaction.context import TransactionContext, TransactionSettings
-from coordinator.transaction.descriptions import TransactionFilter, describe_transaction, list_transactions
 from coordinator.transaction.initialization import check_request
 from coordinator.transaction.partitions import require_transactional_id, verify
 from coordinator.transaction.requests import (
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.replication.replica_manager import LeadershipChange, ReplicaManager
     from coordinator.machine import Ids
+    from coordinator.transaction.descriptions import TransactionFilter
     from coordinator.transaction.metadata import ProducerIdentity
     from wire.messages.describe_transactions import TransactionState as DescribedTransaction
     from wire.messages.list_transactions import TransactionState as ListedTransaction
@@ -136,6 +135,8 @@ class TransactionCoordinator:
         metadata = self._runtime.read(
             self._runtime.partition_for(transactional_id), lambda shard: shard.metadata(transactional_id)
         )
+        from coordinator.transaction.descriptions import describe_transaction
+
         if metadata is None:
             raise KafkaError(
                 ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"transactional id '{transactional_id}' is not known here"
@@ -144,6 +145,8 @@ class TransactionCoordinator:
 
     def list(self, wanted: TransactionFilter) -> list[ListedTransaction]:
         """The ids coordinated here that pass the filter. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        from coordinator.transaction.descriptions import list_transactions
+
         now_ms = self._clock.now_ms()
         return [
             listed
@@ -161,7 +164,7 @@ class TransactionCoordinator:
                 # Nothing has happened yet; the id is for the repeated request, and lost if that fails.
                 producer_id = await self._next_producer_id()
                 assert isinstance(request, InitTransactionalId | EndTransaction)
-                request = replace(request, fresh_producer_id=producer_id)
+                request = request._replace(fresh_producer_id=producer_id)
 
     async def _write_to(self, partition: int, request: TransactionRequest) -> Any:
         return await self._runtime.write(partition, request, self._context())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from coordinator.machine import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from coordinator.transaction.metadata import ProducerIdentity
@@ -16,8 +16,7 @@ class ProducerIdNeeded(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class InitTransactionalId:
+class InitTransactionalId(NamedTuple):
     """InitProducerId with a transactional id. Answered by a ProducerIdentity."""
 
     transactional_id: str
@@ -29,8 +28,7 @@ class InitTransactionalId:
     fresh_producer_id: int = NO_PRODUCER_ID
 
 
-@dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(NamedTuple):
     """AddPartitionsToTxn, AddOffsetsToTxn, or the implicit add of Produce v12 and TxnOffsetCommit v5.
 
     Answered by None. `client_version` is the transaction.version that the client speaks.
@@ -43,8 +41,7 @@ class AddPartitions:
     client_version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class EndTransaction:
+class EndTransaction(NamedTuple):
     """EndTxn. Answered by the ProducerIdentity to go on with."""
 
     transactional_id: str
@@ -55,8 +52,7 @@ class EndTransaction:
     fresh_producer_id: int = NO_PRODUCER_ID
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteTransaction:
+class CompleteTransaction(NamedTuple):
     """All markers of an ending transaction are written. Answered by None.
 
     `producer_epoch` is the one the markers carry: a transaction that has moved on is left alone.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator.machine import CoordinatorRecord, Decision, Event, Ids, ReplayAt, Ticket
 from coordinator.transaction.context import TransactionContext, TransactionSettings
@@ -54,15 +54,13 @@ class TransactionEvent(Event):
 # --- what decisions carry for `settle` and `unsettle` -------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(NamedTuple):
     """A new id is known, though nothing of it is stored yet."""
 
     metadata: TransactionMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(NamedTuple):
     """A transition has begun: to `target`, or to nothing where the id expires."""
 
     transactional_id: str
@@ -70,23 +68,20 @@ class Begun:
     if_refused: TransactionMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """The request behind a decision with records."""
 
     ticket: Ticket
 
 
-@dataclass(frozen=True, slots=True)
-class Reverted:
+class Reverted(NamedTuple):
     """The record of a transition was refused; for a fence, what the id is in memory from now on."""
 
     transactional_id: str
     fenced: TransactionMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(NamedTuple):
     """So many entries of both kinds of deadlines have been looked at."""
 
     timeouts: int
@@ -94,8 +89,7 @@ class Looked:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """The whole log has been read."""
 
     now_ms: int

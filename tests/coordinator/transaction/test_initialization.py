@@ -44,11 +44,11 @@ def test_t07_timeouts_have_limits(timeout_ms: int, code: ErrorCode) -> None:
 def test_what_is_refused_first() -> None:
     wrong = InitTransactionalId("", 0, enable_two_phase_commit=True, keep_prepared=True)
     assert refused(wrong) is ErrorCode.INVALID_REQUEST
-    wrong = replace(wrong, transactional_id="x")
+    wrong = wrong._replace(transactional_id="x")
     assert refused(wrong) is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     allowed = TransactionSettings(two_phase_commit_enable=True)
     assert refused(wrong, allowed) is ErrorCode.UNSUPPORTED_VERSION
-    assert refused(replace(wrong, keep_prepared=False), allowed) is ErrorCode.NONE
+    assert refused(wrong._replace(keep_prepared=False), allowed) is ErrorCode.NONE
     assert refused(InitTransactionalId("x", 0), allowed) is ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 

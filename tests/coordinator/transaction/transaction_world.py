@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.machine import CoordinatorRecord, ReplayAt
@@ -172,7 +172,7 @@ class World:
         except ProducerIdNeeded:
             self.ids_given += 1
             assert isinstance(request, InitTransactionalId | EndTransaction)
-            request = replace(request, fresh_producer_id=self.ids_given)
+            request = request._replace(fresh_producer_id=self.ids_given)
             return self.shard.decide(request, self._context(), self.now_ms, self._ids, ticket)
 
     def _apply(self, decision: Any) -> None:
