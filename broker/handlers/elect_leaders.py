@@ -15,42 +15,17 @@ from typing import TYPE_CHECKING
 
 from broker.security.authorizer import Operation
 from wire.errors import ErrorCode, KafkaError
-from wire.messages.elect_leaders import (
-    ElectLeadersRequest,
-    ElectLeadersResponse,
-    PartitionResult,
-    ReplicaElectionResult,
-)
+from wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 if TYPE_CHECKING:
     from broker.handlers.context import RequestContext
 
 
 async def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
-    """Authorise, and let the controller elect."""
-    try:
-        if not context.authorize_cluster(Operation.ALTER):
-            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "ALTER on the cluster is needed.")
-        response: ElectLeadersResponse = await context.node.controller.request(
-            request, context, timeout_ms=request.timeout_ms
-        )
-    except KafkaError as error:
-        return _refused(request, error)
-    return response
-
-
-def _refused(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:
-    """The error at the top (which version 0 has not) and at every named partition."""
-    return ElectLeadersResponse(
-        error_code=error.code,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[
-                    PartitionResult(partition_id=partition, error_code=error.code, error_message=error.message)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topic_partitions or ()
-        ],
+    """Authorise, and let the controller elect. Raises KafkaError where the request as a whole is refused."""
+    if not context.authorize_cluster(Operation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "ALTER on the cluster is needed.")
+    response: ElectLeadersResponse = await context.node.controller.request(
+        request, context, timeout_ms=request.timeout_ms
     )
+    return response

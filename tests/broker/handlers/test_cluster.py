@@ -145,6 +145,17 @@ async def test_i22_elections() -> None:
         assert codes(unknown.replica_election_results[0].partition_result) == [ErrorCode.INVALID_REQUEST] * 2
 
 
+@pytest.mark.parametrize("version", [0, 1, 2])
+async def test_i22_an_election_out_of_time_is_told_in_every_version(version: int) -> None:
+    async with connected() as (_, client):
+        await client.call(creating(topic("a")), 7)
+        named = [TopicPartitions(topic="a", partitions=[0])]
+        response = await client.call(ElectLeadersRequest(topic_partitions=named, timeout_ms=0), version)
+        (result,) = response.replica_election_results
+        assert codes(result.partition_result) == [ErrorCode.REQUEST_TIMED_OUT]
+        assert response.error_code == (ErrorCode.REQUEST_TIMED_OUT if version else 0), "version 0 has none at the top"
+
+
 ANY_ACL = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
 RULE = {
     "resource_type": 2, "resource_name": "t", "principal": "User:a", "host": "*", "operation": 3, "permission_type": 3,
