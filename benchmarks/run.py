@@ -1,9 +1,10 @@
 """Measures a node of this tree, and Apache Kafka beside it in the same run: `python3 dev.py bench`.
 
 What is measured: the time from the command to the first answered Metadata request, memory when idle and after the load,
-records per second written and read with confluent-kafka's defaults, the latency of single acknowledged records, the
-time to the first record through a consumer group, and the processor time of an idle node. Both keep their data on disk.
-Numbers of one machine mean little by themselves: the ratio of two brokers measured side by side is what to look at.
+records per second written and read with confluent-kafka's defaults, transactions per second, the latency of single
+acknowledged records, the time to the first record through a consumer group, and the processor time of an idle node.
+Both keep their data on disk. Numbers of one machine mean little by themselves: the ratio of two brokers measured side by
+side is what to look at.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ MEASURES = {
     "idle_memory": ("memory when idle", "MB", False),
     "idle_cpu": ("processor when idle", "%", False),
     "produce": ("records written per second", "/s", True),
+    "produce_idempotent": ("records written per second, idempotent", "/s", True),
     "consume": ("records read per second", "/s", True),
+    "small_transactions": ("transactions of 1 record per second", "/s", True),
+    "large_transactions": ("transactions of 1,000 records per second", "/s", True),
     "latency_p50": ("acknowledged record, median", "ms", False),
     "latency_p99": ("acknowledged record, 99th percentile", "ms", False),
     "loaded_memory": ("memory after the load", "MB", False),
@@ -116,9 +120,9 @@ def make_topic(address: str, partitions: int = 1) -> str:
     return topic
 
 
-def produce(address: str, topic: str, records: int, record_bytes: int) -> float:
-    """Records per second from the first call to the last acknowledgement, with the producer's defaults."""
-    producer = Producer({"bootstrap.servers": address})
+def produce(address: str, topic: str, records: int, record_bytes: int, *, idempotent: bool = False) -> float:
+    """Records per second from the first call to the last acknowledgement, with the producer's defaults else."""
+    producer = Producer({"bootstrap.servers": address, "enable.idempotence": idempotent})
     value = os.urandom(record_bytes)
     began = time.perf_counter()
     for _ in range(records):
@@ -131,6 +135,19 @@ def produce(address: str, topic: str, records: int, record_bytes: int) -> float:
     if producer.flush(TIMEOUT_S):
         raise NotStarted("The broker did not acknowledge every record in time.")
     return records / (time.perf_counter() - began)
+
+
+def transactions(address: str, topic: str, count: int, records: int) -> float:
+    """Committed transactions per second, one after the other, each of so many records of 100 bytes."""
+    producer = Producer({"bootstrap.servers": address, "transactional.id": topic, "linger.ms": 0})
+    producer.init_transactions(TIMEOUT_S)
+    began = time.perf_counter()
+    for _ in range(count):
+        producer.begin_transaction()
+        for _ in range(records):
+            producer.produce(topic, b"x" * 100)
+        producer.commit_transaction(TIMEOUT_S)
+    return count / (time.perf_counter() - began)
 
 
 def consume(address: str, topic: str, records: int) -> float:
@@ -212,6 +229,11 @@ def measure_running(broker: Odradek | Reference, options: argparse.Namespace) ->
     topic = make_topic(address)
     results["produce"] = produce(address, topic, options.records, options.record_bytes)
     results["consume"] = consume(address, topic, options.records)
+    idempotent = make_topic(address)
+    results["produce_idempotent"] = produce(address, idempotent, options.records, options.record_bytes, idempotent=True)
+    for name, count, records in (("small_transactions", 200, 1), ("large_transactions", 50, 1000)):
+        transactions(address, make_topic(address), 10, records)
+        results[name] = transactions(address, make_topic(address), count, records)
     times = latencies_ms(address, make_topic(address))
     results["latency_p50"] = times[len(times) // 2]
     results["latency_p99"] = times[len(times) * 99 // 100]
