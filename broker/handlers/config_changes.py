@@ -17,7 +17,7 @@ from coordinator.settings import resources
 from coordinator.settings.alter_broker import check_broker_change
 from coordinator.settings.definition import SettingType
 from coordinator.settings.layers import find_setting
-from coordinator.settings.values import InvalidSetting
+from coordinator.settings.values import InvalidSetting, integer
 from wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def check_node_id(resource: Any, context: RequestContext) -> None:
     """The resource is this node; raises KafkaError INVALID_REQUEST."""
     name, node_id = resource.resource_name, context.node.broker_id
     try:
-        named = int(name)
+        named = integer(name)
     except ValueError:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}") from None
     if named != node_id:
@@ -98,7 +98,7 @@ def incremented(resource: Any, context: RequestContext) -> dict[str, str]:
                 text = f"Config value {verb} is not allowed for config key: {name}, which is no list"
                 raise KafkaError(ErrorCode.INVALID_CONFIG, text)
             elements = [element for element in (texts.get(name) or setting.default or "").split(",") if element]
-            texts[name] = ",".join(changed_list(operation, elements, config.value.split(",")))
+            texts[name] = ",".join(changed_list(operation, elements, config.value))
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation} for {name}")
     return texts

@@ -100,7 +100,9 @@ def _named_once(asked: list[_Asked], results: list[DeletableTopicResult]) -> lis
     names = Counter(topic.name for topic in asked if topic.name is not None)
     ids = Counter(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
     remaining = []
-    for topic in dict.fromkeys(asked):
+    unnamed = [topic for topic in asked if topic.name is None and topic.topic_id == ZERO_UUID]
+    # What is named twice is answered once, what is not named at all each time.
+    for topic in [*unnamed[1:], *dict.fromkeys(asked)]:
         text = None
         if topic.name is None and topic.topic_id == ZERO_UUID:
             text = "Neither topic name nor id were specified."

@@ -29,6 +29,7 @@ from coordinator.settings.describe import (
     describe_topic,
 )
 from coordinator.settings.layers import ConfigSource
+from coordinator.settings.values import integer
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -129,7 +130,7 @@ def _describe(resource: DescribeConfigsResource, context: RequestContext) -> lis
 
 def _broker_id(name: str) -> int:
     try:
-        return int(name)
+        return integer(name)
     except ValueError:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}") from None
 
@@ -145,11 +146,13 @@ def _loggers(keys: Collection[str] | None) -> list[DescribedSetting]:
 def _results(
     described: Sequence[DescribedSetting], request: DescribeConfigsRequest, kind: int
 ) -> list[DescribeConfigsResourceResult]:
-    documented: Callable[[int, str], str | None] | None = None
-    if request.include_documentation:
-        from coordinator.settings.documentation import documentation
-
-        documented = documentation
+    documented: Callable[[int, str], str | None]
+    if kind == resources.BROKER_LOGGER:
+        documented = _no_documentation
+    elif request.include_documentation:
+        from coordinator.settings.documentation import documentation as documented
+    else:
+        documented = _not_asked_for
 
     return [
         DescribeConfigsResourceResult(
@@ -165,10 +168,19 @@ def _results(
             if request.include_synonyms
             else [],
             config_type=setting.type,
-            documentation=None if documented is None else documented(kind, setting.name),
+            documentation=documented(kind, setting.name),
         )
         for setting in described
     ]
+
+
+def _no_documentation(_kind: int, _name: str) -> str:
+    """Kafka leaves the field of loggers at its default, which is the empty text."""
+    return ""
+
+
+def _not_asked_for(_kind: int, _name: str) -> None:
+    return None
 
 
 def _failed(resource: DescribeConfigsResource, error: KafkaError) -> DescribeConfigsResult:

@@ -15,6 +15,7 @@ from coordinator.controller.view import ControllerView, Outcome
 from coordinator.machine import Event, MetadataRecord
 from coordinator.metadata.features import ELR_VERSION
 from coordinator.settings import resources
+from coordinator.settings.values import integer
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -116,13 +117,17 @@ def _new_value(kind: int, config: Any, current: str | None, view: ControllerView
             f"Can't {OPERATION_NAMES[operation]} to key {name} because its type is not LIST.",
         )
     elements = start(name) if current is None else [element for element in current.split(",") if element]
-    return ",".join(changed_list(operation, elements, config.value.split(",")))
+    return ",".join(changed_list(operation, elements, config.value))
 
 
-def changed_list(operation: int, elements: list[str], given: list[str]) -> list[str]:
-    """A list after APPEND or SUBTRACT: appending what is there and removing what is not change nothing."""
+def changed_list(operation: int, elements: list[str], given: str) -> list[str]:
+    """A list after APPEND or SUBTRACT: appending what is there and removing what is not change nothing.
+
+    Commas at the end of what is given count for nothing (String.split), the empty text is one empty element.
+    """
     changed = list(elements)
-    for element in given:
+    without_end = given.rstrip(",")
+    for element in without_end.split(",") if without_end or not given else ():
         if operation == APPEND:
             if element not in changed:
                 changed.append(element)
@@ -187,7 +192,7 @@ def _check_broker(name: str, view: ControllerView) -> None:
     if not name:
         return
     try:
-        node_id = int(name)
+        node_id = integer(name)
     except ValueError:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unable to parse broker name {name!r} as a base 10 number."

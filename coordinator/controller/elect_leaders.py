@@ -35,6 +35,8 @@ def elect_leaders(request: ElectLeadersRequest, view: ControllerView) -> Outcome
     records: list[MetadataRecord] = []
     results: dict[str, list[PartitionResult]] = {}
     named = request.topic_partitions is not None
+    for asked in request.topic_partitions or ():
+        results[asked.topic] = []
     for topic, partition_id in _wanted(request, view):
         code, message, record = _elect(topic, partition_id, election, view)
         partitions = results.setdefault(topic, [])

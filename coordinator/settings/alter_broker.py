@@ -37,7 +37,7 @@ def check_broker_change(current: BrokerValues, proposed: Mapping[str, str], *, p
     for name, text in proposed.items():
         setting = find_setting(name)
         if setting is not None:
-            parse(setting, text)
+            parse(setting, text, takes_doubles=False)
     layers = current.layers
     layers = layers._replace(dynamic=proposed) if per_broker else layers._replace(dynamic_default=proposed)
     after = BrokerValues(layers)
@@ -54,6 +54,10 @@ def check_broker_change(current: BrokerValues, proposed: Mapping[str, str], *, p
 
 
 def _check_thread_count(name: str, now: int, wanted: int) -> None:
+    if wanted < 1:
+        raise InvalidSetting(
+            f"Dynamic thread count update validation failed for {name}={wanted}, value should be at least 1"
+        )
     if wanted > now * 2:
         raise InvalidSetting(
             f"Dynamic thread count update validation failed for {name}={wanted}, "

@@ -7,7 +7,7 @@ asked for. A line holds, separated by blanks:
 
 default   `-` unset, `""` the empty text, `!` must be given
 rule      `any` · `>=N` · `N..M` · `N..M|K` (or exactly K) · `{a,b}` one of, `{a,b}~` in any case ·
-          `[a,b]` list of · `unique` list without doubles · `addresses` · `voters` · `replicas` ·
+          `[a,b]` list of, `unique` list of anything, without doubles · `addresses` · `voters` · `replicas` ·
           `offset_reset` · `nonempty`; a `+` after a list rule: at least one element
 internal  hidden: works when set, and is never listed
 synonyms  the broker settings a topic or group setting falls back to, nearest first; a value there

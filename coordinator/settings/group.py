@@ -72,7 +72,7 @@ def check_group_configs(overrides: Mapping[str, str], broker: Callable[[str], Va
     unknown = next((name for name in overrides if name not in GROUP), None)
     if unknown is not None:
         raise InvalidSetting(f"Unknown group config name: {unknown}")
-    own = {name: parse(GROUP[name], text) for name, text in overrides.items()}
+    own = {name: parse(GROUP[name], text, takes_doubles=False) for name, text in overrides.items()}
 
     def value(name: str) -> Value:
         return own[name] if name in own else group_value(name, {}, broker)

@@ -19,14 +19,17 @@ _DURATION = (
 )
 
 
-def parse(setting: Setting, text: str | None) -> Value:
+def parse(setting: Setting, text: str | None, *, takes_doubles: bool = True) -> Value:
     """The value that `text` says, checked against the setting's rule; None for an unset one.
 
-    Numbers as int or float, lists as tuples, everything else as text. Raises InvalidSetting.
+    Numbers as int or float, lists as tuples, everything else as text. What is in a list twice is
+    taken once, or refused: the dynamic settings of brokers and groups are judged so. Raises InvalidSetting.
     """
     if text is None:
         return None
     value = parse_type(setting, text)
+    if takes_doubles and isinstance(value, tuple) and setting.rule.startswith(("[", "unique")):
+        value = tuple(dict.fromkeys(value))
     check(setting, value)
     return value
 
@@ -102,7 +105,7 @@ def _check_list(setting: Setting, values: tuple[str, ...]) -> None:
         for value in values:
             if value not in allowed:
                 raise invalid(setting, value, f"String must be one of: {', '.join(allowed)}")
-    elif len(set(values)) != len(values):
+    if len(set(values)) != len(values):
         raise InvalidSetting(f"Configuration '{setting.name}' values must not be duplicated: {','.join(values)}.")
 
 

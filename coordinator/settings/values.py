@@ -52,6 +52,14 @@ def parse_type(setting: Setting, text: str) -> Value:
     return text
 
 
+def integer(text: str) -> int:
+    """An int32 as Java's Integer.parseInt reads it: no blanks, no underscores. Raises ValueError."""
+    low, high = _RANGES[SettingType.INT]
+    if _INTEGER.fullmatch(text) is None or not low <= int(text) <= high:
+        raise ValueError(f"{text!r} is no integer of 32 bits")
+    return int(text)
+
+
 def to_text(kind: SettingType, value: Value) -> str | None:
     """A value as DescribeConfigs shows it: lists with commas alone, numbers as Java prints them."""
     if value is None:

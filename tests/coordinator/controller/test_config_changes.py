@@ -175,13 +175,17 @@ def test_a05_append_starts_from_what_holds_by_default(static: dict[str, str], ex
 @pytest.mark.parametrize(
     ("operation", "given", "result"),
     [
-        (APPEND, ["c"], ["a", "b", "c"]),
-        (APPEND, ["b", "c", "c"], ["a", "b", "c"]),
-        (SUBTRACT, ["a", "x"], ["b"]),
-        (SUBTRACT, ["a", "b"], []),
+        (APPEND, "c", ["a", "b", "c"]),
+        (APPEND, "b,c,c", ["a", "b", "c"]),
+        (APPEND, "c,,", ["a", "b", "c"]),
+        (APPEND, "", ["a", "b", ""]),
+        (APPEND, ",", ["a", "b"]),
+        (APPEND, ",c", ["a", "b", "", "c"]),
+        (SUBTRACT, "a,x", ["b"]),
+        (SUBTRACT, "a,b", []),
     ],
 )
-def test_lists(operation: int, given: list[str], result: list[str]) -> None:
+def test_lists(operation: int, given: str, result: list[str]) -> None:
     assert changed_list(operation, ["a", "b"], given) == result
 
 
