@@ -154,6 +154,7 @@ class Server:
             Route("POST", "/reset", self._reset),
             Route("POST", "/compact", self._compact),
             Route("POST", "/retention", self._retain),
+            Route("GET", "/group-events", self._group_events),
         )
         self._control = ControlEndpoint(routes, self.config["odradek.control.port"])
         self._control.bind()
@@ -188,6 +189,17 @@ class Server:
             return upkeep.retain_now(parameters["topic"])._asdict()
         except KafkaError as error:
             raise refused(error) from error
+
+    async def _group_events(self, parameters: dict[str, str]) -> dict[str, Any]:
+        """Why `group`, which this node coordinates, changed lately; oldest first."""
+        group_id, groups = parameters.get("group", ""), self._opened().groups
+        if groups is None:
+            raise Refused(503, "the node is starting or stopping")
+        try:
+            events = groups.read(group_id, lambda shard: shard.group_events(group_id))
+        except KafkaError as error:
+            raise refused(error) from error
+        return {"events": [{"at_ms": event.at_ms, "text": event.text} for event in events]}
 
     def _opened(self) -> NodeState:
         if not self._is_ready or self._state is None:

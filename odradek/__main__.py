@@ -18,7 +18,7 @@ COMMANDS = {
     "start": "run a node in the foreground",
     "health": "exit with 0 if a broker answers and is ready",
     "topics": "list, describe, create, delete topics",
-    "groups": "list, describe, delete groups; show what they have committed",
+    "groups": "list, describe, delete groups; show, set, delete what they have committed",
     "produce": "write records, one for each line of standard input",
     "consume": "read records",
     "configs": "describe and alter settings of topics, brokers and groups",

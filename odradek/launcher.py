@@ -230,6 +230,17 @@ def holds(folder: str, package: str) -> bool:
 
 def post(control_url: str, action: str, timeout_s: float, **parameters: str) -> dict[str, Any]:
     """Ask a node's control endpoint for an action; what it says when that is done. Raises Failure where it is not."""
+    return _ask_control(control_url, "POST", action, timeout_s, parameters)
+
+
+def get(control_url: str, question: str, timeout_s: float, **parameters: str) -> dict[str, Any]:
+    """Ask a node's control endpoint for something that changes nothing. Raises Failure where it does not answer."""
+    return _ask_control(control_url, "GET", question, timeout_s, parameters)
+
+
+def _ask_control(
+    control_url: str, method: str, action: str, timeout_s: float, parameters: Mapping[str, str]
+) -> dict[str, Any]:
     # Imported here: who only starts a broker and stops it does not wait for it.
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlencode, urlsplit
@@ -238,7 +249,7 @@ def post(control_url: str, action: str, timeout_s: float, **parameters: str) -> 
     query = "&".join(filter(None, [address.query, urlencode(parameters)]))
     connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
     try:
-        connection.request("POST", f"{address.path.rstrip('/')}/{action}{'?' if query else ''}{query}")
+        connection.request(method, f"{address.path.rstrip('/')}/{action}{'?' if query else ''}{query}")
         answer = connection.getresponse()
         said = answer.read().decode(errors="replace").strip()
     except (OSError, HTTPException) as error:

@@ -1,4 +1,4 @@
-"""`odradek groups`: list, describe with lag, delete."""
+"""`odradek groups`: list, describe with lag and rebalances, reset and delete offsets, delete."""
 
 from __future__ import annotations
 
@@ -6,29 +6,73 @@ import argparse
 from typing import Any
 
 from odradek.cli.arguments import Parser, add_client_options, print_json, print_table
-from odradek.cli.offsets import LATEST, offsets_of
 from odradek.client import Client, check
-from odradek.failure import Failure
 
 
 def parser() -> Parser:
-    top = Parser(prog="odradek groups", description="List, describe and delete groups.")
-    actions = top.add_subparsers(dest="action", required=True, metavar="list | describe | delete")
+    top = Parser(prog="odradek groups", description="List, describe and delete groups; set and delete their offsets.")
+    actions = top.add_subparsers(
+        dest="action", required=True, metavar="list | describe | reset-offsets | delete-offsets | delete"
+    )
     listing = actions.add_parser("list", help="ids, kinds and states")
-    describing = actions.add_parser("describe", help="members, committed offsets and lag")
+    describing = actions.add_parser("describe", help="members, assignments, offsets, lag, last rebalances")
     describing.add_argument("group")
-    deleting = actions.add_parser("delete")
-    deleting.add_argument("group")
-    for action in (listing, describing, deleting):
+    describing.add_argument("--control-url", help="the coordinator's control endpoint, which tells of rebalances")
+    resetting = actions.add_parser(
+        "reset-offsets", help="set where a group goes on reading", description="Set where a group goes on reading."
+    )
+    resetting.add_argument("group")
+    add_reset_options(resetting)
+    forgetting = actions.add_parser("delete-offsets", help="forget what a group committed in topics")
+    forgetting.add_argument("group")
+    forgetting.add_argument("topics", nargs="+", metavar="TOPIC[:PARTITION,…]")
+    deleting = actions.add_parser("delete", help="delete groups that have no members, with their offsets")
+    deleting.add_argument("groups", nargs="+", metavar="group")
+    for action in (listing, describing, resetting, forgetting, deleting):
         add_client_options(action)
     return top
 
 
+def add_reset_options(resetting: argparse.ArgumentParser) -> None:
+    """What of a group is set, and to what."""
+    resetting.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="TOPIC[:PARTITION,…]",
+        help="a topic, or some of its partitions; may be given again",
+    )
+    resetting.add_argument("--all-topics", action="store_true", help="all partitions in which the group has committed")
+    target = resetting.add_mutually_exclusive_group(required=True)
+    target.add_argument("--to-earliest", action="store_true", help="the first record that is there")
+    target.add_argument("--to-latest", action="store_true", help="behind the last record")
+    target.add_argument("--to-current", action="store_true", help="where it is (to export, or to fill in the rest)")
+    target.add_argument("--to-offset", type=int, metavar="N")
+    target.add_argument(
+        "--to-datetime", metavar="TIME", help="the first record from then on: 2026-01-31T12:00:00+01:00 (UTC if unsaid)"
+    )
+    target.add_argument("--by-duration", metavar="TIME", help="the first record of the last 90s, 15m, 2h, 7d or P1DT2H")
+    target.add_argument("--shift-by", type=int, metavar="N", help="so many records on, or back if negative")
+    target.add_argument("--from-file", metavar="FILE", help="lines of topic,partition,offset (- reads standard input)")
+    resetting.add_argument("--dry-run", action="store_true", help="say what would be set and set nothing")
+    resetting.add_argument("--export", action="store_true", help="print lines of topic,partition,offset")
+
+
 def run(arguments: list[str]) -> None:
     options = parser().parse_args(arguments)
-    actions = {"list": list_groups, "describe": describe, "delete": delete}
     with Client(options.bootstrap_server, options.timeout_ms) as client:
-        actions[options.action](client, options)
+        if options.action == "list":
+            list_groups(client, options)
+        elif options.action == "delete":
+            delete(client, options)
+        elif options.action == "describe":
+            from odradek.cli.group_description import describe
+
+            describe(client, options)
+        else:
+            from odradek.cli.group_offsets import delete_offsets, reset_offsets
+
+            (reset_offsets if options.action == "reset-offsets" else delete_offsets)(client, options)
 
 
 def listed_groups(client: Client) -> dict[str, Any]:
@@ -55,84 +99,14 @@ def list_groups(client: Client, options: argparse.Namespace) -> None:
         print("There are no groups.")
 
 
-def describe(client: Client, options: argparse.Namespace) -> None:
-    listed = listed_groups(client).get(options.group)
-    if listed is None:
-        raise Failure(f"There is no group {options.group!r}.")
-    members = members_of(client, options.group, listed.group_type.lower())
-    commits = listed.group_type.lower() in ("", "classic", "consumer")  # share groups keep their own state
-    offsets = committed_offsets(client, options.group) if commits else []
-    if options.json:
-        member_fields = ("member_id", "client_id", "host")
-        offset_fields = ("topic", "partition", "committed", "end", "lag")
-        print_json({
-            "group": options.group, "type": listed.group_type, "state": listed.group_state,
-            "members": [dict(zip(member_fields, member, strict=True)) for member in members],
-            "offsets": [dict(zip(offset_fields, row, strict=True)) for row in offsets],
-        })  # fmt: skip
-        return
-    print(f"{options.group}  {listed.group_type}  {listed.group_state}  {len(members)} members")
-    if members:
-        print_table(["MEMBER", "CLIENT", "HOST"], members)
-    if offsets:
-        print_table(["TOPIC", "PARTITION", "COMMITTED", "END", "LAG"], offsets)
-
-
-def members_of(client: Client, group_id: str, group_type: str) -> list[list[Any]]:
-    """Member id, client id and host of each member."""
-    request: Any
-    if group_type == "consumer":
-        from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-
-        request = ConsumerGroupDescribeRequest(group_ids=[group_id])
-    elif group_type == "share":
-        from wire.messages.share_group_describe import ShareGroupDescribeRequest
-
-        request = ShareGroupDescribeRequest(group_ids=[group_id])
-    elif group_type == "streams":
-        from wire.messages.streams_group_describe import StreamsGroupDescribeRequest
-
-        request = StreamsGroupDescribeRequest(group_ids=[group_id])
-    else:
-        from wire.messages.describe_groups import DescribeGroupsRequest
-
-        request = DescribeGroupsRequest(groups=[group_id])
-    (group,) = client.coordinator(group_id).request(request).groups
-    check(group.error_code, f"Group {group_id!r}", group.error_message)
-    return [[member.member_id, member.client_id, member.client_host] for member in group.members]
-
-
-def committed_offsets(client: Client, group_id: str) -> list[list[Any]]:
-    """Topic, partition, committed offset, end offset and lag of what the group has committed."""
-    from wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-
-    connection = client.coordinator(group_id)
-    if connection.highest_version(9, 9) >= 8:
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)], topics=[])
-        (answer,) = connection.request(request, most=9).groups
-    else:
-        answer = connection.request(OffsetFetchRequest(group_id=group_id, topics=None), most=7)
-    check(answer.error_code, f"Committed offsets of group {group_id!r}")
-    rows = []
-    for topic in sorted(answer.topics, key=lambda topic: topic.name):
-        try:
-            ends = offsets_of(client, topic.name, client.leaders(topic.name), LATEST)
-        except Failure:
-            ends = {}  # the topic is gone, what was committed in it is not
-        for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index):
-            end = ends.get(partition.partition_index)
-            lag = None if end is None else max(0, end - partition.committed_offset)
-            rows.append([topic.name, partition.partition_index, partition.committed_offset, end, lag])
-    return rows
-
-
 def delete(client: Client, options: argparse.Namespace) -> None:
     from wire.messages.delete_groups import DeleteGroupsRequest
 
-    response = client.coordinator(options.group).request(DeleteGroupsRequest(groups_names=[options.group]))
-    (result,) = response.results
-    check(result.error_code, f"Group {options.group!r} was not deleted", getattr(result, "error_message", None))
-    if options.json:
-        print_json({"deleted": options.group})
-    else:
-        print(f"Deleted group {options.group}.")
+    for group_id in options.groups:
+        response = client.coordinator(group_id).request(DeleteGroupsRequest(groups_names=[group_id]))
+        (result,) = response.results
+        check(result.error_code, f"Group {group_id!r} was not deleted", getattr(result, "error_message", None))
+        if options.json:
+            print_json({"deleted": group_id})
+        else:
+            print(f"Deleted group {group_id}.")

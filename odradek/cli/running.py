@@ -79,3 +79,16 @@ def control_url_of(bootstrap_server: str) -> str:
         raise Failure(
             f"No node of yours runs at {host}:{port} on this machine (for another one give --control-url)."
         ) from None
+
+
+def announced_control_url(address: str, cluster_id: str | None) -> str | None:
+    """The control address of the node at an address, if it is this user's, of this cluster, and on this machine."""
+    try:
+        file = running_folder() / f"{parse_address(address)[1]}.json"
+        if not is_ours(file.parent):
+            return None
+        ready = json.loads(file.read_text(encoding="utf-8"))
+        # A node that was killed leaves its file behind, and another one may have its port.
+        return str(ready["control_url"]) if ready["cluster_id"] == cluster_id else None
+    except (OSError, ValueError, KeyError, Failure):
+        return None
