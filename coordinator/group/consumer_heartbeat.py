@@ -55,7 +55,6 @@ def unchanged(
     if (
         member is None
         or request.member_epoch != member.member_epoch
-        or request.topic_partitions is not None
         or request.subscribed_topic_names is not None
         or request.rebalance_timeout_ms != NO_TIMEOUT_MS
         or request.subscribed_topic_regex is not None

@@ -75,6 +75,34 @@ def test_h8_a_plain_heartbeat_says_nothing_new_and_writes_nothing() -> None:
     assert len(world.log) == length
 
 
+def test_h8_a_plain_heartbeat_leaves_the_group_as_it_is() -> None:
+    world = world_of({"t": 3})
+    call(world, enter("a", "t"))
+    world.image = image_of({"t": 3}, offset=2)
+    call(world, beat("a", 2))
+    before = group_of(world)
+    call(world, beat("a", 2))
+    call(world, beat("a", 2, owned={T: [0]}))
+    assert group_of(world) is before, "not even a copy is made"
+
+
+def test_what_most_members_prefer_is_taken_and_the_brokers_order_decides_ties() -> None:
+    world = world_of({"t": 3})
+    call(world, enter("a", "t", server_assignor="uniform"))
+    call(world, enter("b", "t", server_assignor="range"))
+    assert describe(world).assignor_name == "uniform"
+    call(world, enter("c", "t", server_assignor="range"))
+    assert describe(world).assignor_name == "range"
+    call(world, beat("c", -1))
+    assert describe(world).assignor_name == "uniform"
+
+
+def test_an_instance_id_does_not_come_later() -> None:
+    world = world_of({"t": 1})
+    call(world, enter("a", "t"))
+    assert code(world, beat("a", 2, instance_id="i")) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_h8_a_full_request_is_answered_in_full() -> None:
     world = world_of({"t": 1})
     call(world, enter("a", "t"))

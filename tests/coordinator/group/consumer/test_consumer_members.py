@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.group.consumer_member import MemberState
+from coordinator.machine import CoordinatorRecord
 from tests.coordinator.group.consumer.consumer_world import (
     SESSION_TIMEOUT_MS,
     Client,
@@ -21,9 +22,14 @@ from tests.coordinator.group.consumer.consumer_world import (
     topic_id,
     world_of,
 )
-from tests.coordinator.group.shard_world import World
+from tests.coordinator.group.shard_world import CODEC, Logged, World
 from tests.coordinator.group.shard_world import leave as classic_leave
 from wire.errors import ErrorCode
+from wire.messages.records.consumer_offsets import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupCurrentMemberAssignmentValueTopicPartitions,
+)
 
 T = topic_id("t")
 
@@ -184,6 +190,7 @@ def test_h9_leaving_for_a_while_ends_the_timeout_too() -> None:
     call(world, enter("b", "t"))
     call(world, beat("a", 2, instance_id="i"))
     call(world, beat("a", -2, instance_id="i"))
+    assert assigned(call(world, beat("b", 3))) == {T: [1]}, "what it was to give up, it has given up"
     world.pass_time(5_000)
     assert set(group_of(world).members) == {"a", "b"}
     assert group_of(world).rebalance_deadlines == {}
@@ -220,6 +227,21 @@ def test_h19_members_go_on_where_they_were() -> None:
     assert call(world, beat("a", 2, owned={T: [0]})).member_epoch == 3
     assert assigned(call(world, beat("b", 3))) == {T: [1]}
     check_replay(world)
+
+
+def test_records_of_kafka_before_4_3_have_no_epochs_of_partitions() -> None:
+    world = world_of({"t": 1})
+    call(world, enter("a", "t", instance_id="i"))
+    for member_epoch, expected in ((2, 2), (-2, 0)):
+        value = ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=member_epoch,
+            previous_member_epoch=1,
+            assigned_partitions=[ConsumerGroupCurrentMemberAssignmentValueTopicPartitions(topic_id=T, partitions=[0])],
+        )
+        key = ConsumerGroupCurrentMemberAssignmentKey(group_id="g", member_id="a")
+        world.log.append(Logged(*CODEC.encode(CoordinatorRecord(key, value))))
+        world.reload()
+        assert group_of(world).members["a"].assigned == {T: {0: expected}}
 
 
 # --- writes that are refused -------------------------------------------------------------------------
