@@ -147,8 +147,7 @@ class NodeState:
             self._files,
             config.log_dirs,
             config_for_topic=self._log_config_for_topic,
-            producer_id_expiration_ms=config["producer.id.expiration.ms"],
-            transaction_verification=config["transaction.partition.verification.enable"],
+            producer_settings=server_settings.producer_settings(config),
             delete_at_once=config.in_memory,
             on_directory_failure=self._directory_failed,
             metadata_directory=config.metadata_log_dir,
@@ -319,10 +318,9 @@ class NodeState:
         if self.replica_manager is not None:
             self.replica_manager.transaction_verification = server_settings.verification_settings(config)
         if self.log_manager is not None:
-            self.log_manager.set_producer_settings(
-                expiration_ms=config["producer.id.expiration.ms"],
-                transaction_verification=config["transaction.partition.verification.enable"],
-            )
+            changed, shared = server_settings.producer_settings(config), self.log_manager.producer_settings
+            shared.expiration_ms = changed.expiration_ms
+            shared.verification_enabled = changed.verification_enabled
 
     # --- closing -------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from broker.replication.replica_manager import VerificationSettings
 from broker.runtime.auto_topics import AutoTopicSettings
 from broker.runtime.metadata_log import metadata_log_config as metadata_log_settings
 from broker.runtime.snapshot_schedule import SnapshotSettings
+from broker.storage.producer_state import ProducerSettings
 from coordinator.controller.view import ControllerSettings, TopicSettings
 from coordinator.group.consumer_settings import ConsumerGroupSettings, Limited
 from coordinator.group.context import GroupSettings
@@ -170,6 +171,14 @@ def verification_settings(config: BrokerConfig) -> VerificationSettings:
         is_enabled=config["transaction.partition.verification.enable"],
         retry_backoff_ms=config["add.partitions.to.txn.retry.backoff.ms"],
         retry_max_ms=config["add.partitions.to.txn.retry.backoff.max.ms"],
+    )
+
+
+def producer_settings(config: BrokerConfig) -> ProducerSettings:
+    """How partitions keep producers."""
+    return ProducerSettings(
+        expiration_ms=config["producer.id.expiration.ms"],
+        verification_enabled=config["transaction.partition.verification.enable"],
     )
 
 

@@ -22,6 +22,7 @@ from broker.storage.log_directory import (
     new_uuid,
 )
 from broker.storage.partition_metadata import write_topic_id
+from broker.storage.producer_state import ProducerSettings
 from broker.storage.recovery import LogLoading, load_log
 from broker.storage.retention import delete_old_segments, next_expiry_ms
 from wire.errors import ErrorCode, KafkaError
@@ -40,8 +41,7 @@ class LogManager:
         directories: Sequence[str],
         *,
         config_for_topic: Callable[[str], LogConfig],
-        producer_id_expiration_ms: int = 86_400_000,
-        transaction_verification: bool = True,
+        producer_settings: ProducerSettings | None = None,
         delete_at_once: bool = False,
         chance: Random | None = None,
         on_directory_failure: Callable[[str, OSError], None] | None = None,
@@ -54,8 +54,8 @@ class LogManager:
         self.cluster_id = ""
         self._files = files
         self._config_for_topic = config_for_topic
-        self._producer_id_expiration_ms = producer_id_expiration_ms
-        self._transaction_verification = transaction_verification
+        # Shared by all logs: a change of it takes effect at once.
+        self.producer_settings = producer_settings or ProducerSettings()
         self._delete_at_once = delete_at_once
         self._chance = chance or SystemRandom()
         self._on_directory_failure = on_directory_failure
@@ -170,21 +170,12 @@ class LogManager:
                 was_closed_cleanly=is_new or directory.was_closed_cleanly,
                 recovery_point=0 if is_new else directory.recovery_points.get(topic_partition, 0),
                 log_start_offset=0 if is_new else directory.log_start_offsets.get(topic_partition, 0),
-                producer_id_expiration_ms=self._producer_id_expiration_ms,
-                transaction_verification=self._transaction_verification,
+                producer_settings=self.producer_settings,
                 chance=self._chance,
             ),
             on_failure=self._log_failed,
             on_truncation=self._log_truncated,
         )
-
-    def set_producer_settings(self, *, expiration_ms: int, transaction_verification: bool) -> None:
-        """Other values of producer.id.expiration.ms and transaction.partition.verification.enable, for all logs."""
-        self._producer_id_expiration_ms = expiration_ms
-        self._transaction_verification = transaction_verification
-        for log in self.logs.values():
-            log.producer_state.expiration_ms = expiration_ms
-            log.producer_state.verification_enabled = transaction_verification
 
     # --- directories ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ Source: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, Verificati
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -122,6 +123,16 @@ class CompletedTransaction(NamedTuple):
     is_aborted: bool
 
 
+@dataclass(slots=True)
+class ProducerSettings:
+    """What all partitions of a node share; may change while it runs. The defaults are Kafka's."""
+
+    expiration_ms: int = 86_400_000
+    """`producer.id.expiration.ms`"""
+    verification_enabled: bool = True
+    """`transaction.partition.verification.enable`"""
+
+
 class ProducerState:
     """The producers of one partition. ``end_offset``: the state covers everything below it."""
 
@@ -131,24 +142,14 @@ class ProducerState:
         "_verifications",
         "end_offset",
         "entries",
-        "expiration_ms",
         "first_unstable_offset",
+        "settings",
         "topic_partition",
-        "verification_enabled",
     )
 
-    def __init__(
-        self,
-        topic_partition: TopicPartition,
-        *,
-        expiration_ms: int = 86_400_000,
-        verification_enabled: bool = True,
-    ) -> None:
-        """``expiration_ms`` is producer.id.expiration.ms, ``verification_enabled``
-        transaction.partition.verification.enable."""
+    def __init__(self, topic_partition: TopicPartition, settings: ProducerSettings | None = None) -> None:
         self.topic_partition = topic_partition
-        self.expiration_ms = expiration_ms
-        self.verification_enabled = verification_enabled
+        self.settings = settings or ProducerSettings()
         self.entries: dict[int, ProducerEntry] = {}
         self.end_offset = 0
         self._verifications: dict[int, _Verification] = {}
@@ -184,7 +185,7 @@ class ProducerState:
         self, producer_id: int, producer_epoch: int, guard: VerificationGuard | None, offset: int
     ) -> None:
         """Refuse a transactional batch that neither continues a transaction nor was verified (C.2.2)."""
-        if not self.verification_enabled or self.has_ongoing_transaction(producer_id, producer_epoch):
+        if not self.settings.verification_enabled or self.has_ongoing_transaction(producer_id, producer_epoch):
             return
         verification = self._verifications.get(producer_id)
         if guard is not None and verification is not None and verification.guard is guard:
@@ -390,8 +391,8 @@ class ProducerState:
         return min(self._ongoing, default=None)
 
     def remove_expired(self, now_ms: int) -> None:
-        """Forget producers and verifications idle for longer than ``expiration_ms`` (C10)."""
-        limit = now_ms - self.expiration_ms
+        """Forget producers and verifications idle for longer than the setting says (C10)."""
+        limit = now_ms - self.settings.expiration_ms
         for producer_id in [
             producer_id
             for producer_id, entry in self.entries.items()
@@ -439,7 +440,7 @@ class ProducerState:
         """Become what a snapshot says, without the producers that have expired since."""
         self.clear(end_offset)
         for row in rows:
-            if row.transaction_first_offset < 0 and now_ms - row.timestamp_ms >= self.expiration_ms:
+            if row.transaction_first_offset < 0 and now_ms - row.timestamp_ms >= self.settings.expiration_ms:
                 continue
             entry = self.entries[row.producer_id] = ProducerEntry(row.producer_id)
             entry.producer_epoch = row.producer_epoch

@@ -18,7 +18,7 @@ from broker.storage.log import Log
 from broker.storage.log_segments import LogSegments
 from broker.storage.partition_metadata import CorruptPartitionMetadata, read_topic_id
 from broker.storage.producer_snapshots import ProducerSnapshots
-from broker.storage.producer_state import ProducerState
+from broker.storage.producer_state import ProducerSettings, ProducerState
 from broker.storage.replay import read_batches, rebuild_producer_state, replay_batch
 from broker.storage.segment import SUFFIXES, BatchPosition, CorruptSegment, Segment
 from wire.errors import KafkaError
@@ -53,8 +53,7 @@ class LogLoading:
     """From the checkpoint: segments below it are on the device."""
     log_start_offset: int = 0
     """From the checkpoint, 0 without an entry."""
-    producer_id_expiration_ms: int = 86_400_000
-    transaction_verification: bool = True
+    producer_settings: ProducerSettings | None = None
     chance: Random | None = None
     bytes_cut: int = 0
     """How many bytes of torn or corrupt batches were cut off."""
@@ -131,11 +130,7 @@ def _topic_id(files: Files, directory: str, *, is_empty: bool) -> bytes | None:
 
 
 def _new_producer_state(loading: LogLoading) -> ProducerState:
-    return ProducerState(
-        loading.topic_partition,
-        expiration_ms=loading.producer_id_expiration_ms,
-        verification_enabled=loading.transaction_verification,
-    )
+    return ProducerState(loading.topic_partition, loading.producer_settings)
 
 
 # --- leftovers ----------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_appending_the_same_batches_writes_the_same_files(topic: str, tmp_path: 
     ours = open_log(
         DiskFiles(), CONFIG, directory=str(tmp_path / "ours"), now_ms=NOW_MS, message_timestamp_after_max_ms=2**63 - 1
     )
-    ours.producer_state.verification_enabled = False  # There is no coordinator to ask here.
+    ours.producer_state.settings.verification_enabled = False  # There is no coordinator to ask here.
     for content in all_batches(golden):
         sent = bytearray(content)
         sent[0:8] = bytes(8)

@@ -117,7 +117,7 @@ def test_p02_state_is_per_producer(log: Log) -> None:
 def test_expired_producers_are_forgotten_unless_in_a_transaction(log: Log) -> None:
     append(log, idempotent(5))
     begin(log, producer_id=8)
-    log.producer_state.remove_expired(NOW_MS + log.producer_state.expiration_ms)
+    log.producer_state.remove_expired(NOW_MS + log.producer_state.settings.expiration_ms)
     assert list(log.producer_state.entries) == [8]
     assert append(log, idempotent(90)) == 2
 
