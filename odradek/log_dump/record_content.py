@@ -18,6 +18,10 @@ Decoder = Callable[[bytes | None, bytes | None], Fields]
 """Key and value of a record to what is shown of them. Raises WireError for bytes that are not what they must be."""
 
 UUID_BYTES = 16
+TRANSACTION_STATES = {
+    0: "Empty", 1: "Ongoing", 2: "PrepareCommit", 3: "PrepareAbort", 4: "CompleteCommit", 5: "CompleteAbort", 6: "Dead",
+    7: "PrepareEpochFence",
+}  # fmt: skip
 COORDINATOR_TOPICS = {
     "__consumer_offsets": "consumer_offsets",
     "__transaction_state": "transaction_state",
@@ -67,6 +71,8 @@ def coordinator_decoder(module: str) -> Decoder:
         data = as_json(value_message)
         if getattr(value_message, "protocol_type", None) == "consumer":
             show_consumer_protocol(data, value_message)
+        if "transactionStatus" in data:
+            data["transactionStatus"] = TRANSACTION_STATES.get(data["transactionStatus"], data["transactionStatus"])
         fields["payload"] = {"version": str(version), "data": data}
         return fields
 
