@@ -68,9 +68,9 @@ def decoded(line: str) -> dict[str, Any]:
     """The JSON texts of a record's line by their names."""
     found: dict[str, Any] = {}
     for name in ("key", "payload", "LeaderChange", "SnapshotHeader", "SnapshotFooter"):
-        at = line.find(f" {name}: {{")
-        if at >= 0:
-            found[name] = json.JSONDecoder().raw_decode(line[at + len(name) + 3 :])[0]
+        at = re.search(rf" {name}:? (?={{)", line)  # Kafka leaves the colon out before a snapshot's
+        if at is not None:
+            found[name] = json.JSONDecoder().raw_decode(line[at.end() :])[0]
     return found
 
 
