@@ -3,8 +3,8 @@
 What is measured: the time from the command to the first answered Metadata request, memory when idle and after the load,
 records per second written and read with confluent-kafka's defaults, transactions per second, the latency of single
 acknowledged records, the time to the first record through a consumer group, and the processor time of an idle node.
-Both keep their data on disk. Numbers of one machine mean little by themselves: the ratio of two brokers measured side by
-side is what to look at.
+Both keep their data on disk. Numbers of one machine mean little by themselves: the ratio of two brokers measured side
+by side is what to look at.
 """
 
 from __future__ import annotations
