@@ -25,6 +25,8 @@ async def handle(request: ElectLeadersRequest, context: RequestContext) -> Elect
     """Authorise, and let the controller elect. Raises KafkaError where the request as a whole is refused."""
     if not context.authorize_cluster(Operation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "ALTER on the cluster is needed.")
+    if request.topic_partitions == []:
+        return ElectLeadersResponse()  # whatever else it asks (QuorumController.electLeaders)
     response: ElectLeadersResponse = await context.node.controller.request(
         request, context, timeout_ms=request.timeout_ms
     )

@@ -78,10 +78,18 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
         now_ms=node.clock.now_ms(),
     )
     targets, entries, refused = _sort_out(session.entries(), limits, context)
+    if targets and request.isolation_level not in _ISOLATION_OF_LEVEL:
+        # Looked at only now: a session that does not exist, or nothing to read, is answered as such.
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"isolation level {request.isolation_level} is neither 0 nor 1"
+        )
     results = await fetch(node.replica_manager, targets, limits) if targets else []
     outcomes = [Outcome(entry.key, entry.topic, result) for entry, result in zip(entries, results, strict=True)]
     answer = session.answer(outcomes + refused, node.clock.now_ms())
-    return _respond(answer.error, answer.session_id, answer.outcomes, context)
+    response = _respond(answer.error, answer.session_id, answer.outcomes, context)
+    if limits.is_follower:
+        response.node_endpoints = []  # followers have theirs from the metadata
+    return response
 
 
 # --- what is asked ---------------------------------------------------------------------------------
@@ -93,14 +101,10 @@ def _limits(request: FetchRequest, context: RequestContext) -> ReadLimits:
     if version >= REPLICA_STATE_FROM_VERSION:
         replica_id, broker_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     is_follower = replica_id >= 0
-    isolation = FetchIsolation.LOG_END if is_follower else _ISOLATION_OF_LEVEL.get(request.isolation_level)
-    if isolation is None:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"isolation level {request.isolation_level} is neither 0 nor 1"
-        )
+    level = _ISOLATION_OF_LEVEL.get(request.isolation_level, FetchIsolation.HIGH_WATERMARK)
     max_bytes = min(request.max_bytes, context.node.replica_manager.fetch_max_bytes)
     return ReadLimits(
-        isolation,
+        FetchIsolation.LOG_END if is_follower else level,
         max_bytes=max_bytes,
         min_bytes=min(request.min_bytes, max_bytes),
         max_wait_ms=request.max_wait_ms,
@@ -115,8 +119,9 @@ def _asked(request: FetchRequest) -> dict[FetchKey, FetchParameters]:
         FetchKey(topic.topic, topic.topic_id, partition.partition): FetchParameters(
             partition.fetch_offset,
             partition.partition_max_bytes,
-            partition.current_leader_epoch,
-            partition.last_fetched_epoch,
+            # Any negative epoch is none.
+            max(partition.current_leader_epoch, -1),
+            max(partition.last_fetched_epoch, -1),
             partition.log_start_offset,
         )
         for topic in request.topics
@@ -147,8 +152,8 @@ def _sort_out(
         error = ErrorCode.NONE
         if not follower_may:
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif name is None:
-            error = ErrorCode.UNKNOWN_TOPIC_ID
+        elif name is None or (not name and context.api_version >= TOPIC_IDS_FROM_VERSION):
+            error = ErrorCode.UNKNOWN_TOPIC_ID  # the id of zeros is none
         else:
             if not limits.is_follower and name not in may_read:
                 may_read[name] = context.authorize(Operation.READ, ResourceType.TOPIC, name)

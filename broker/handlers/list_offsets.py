@@ -52,14 +52,13 @@ _ISOLATION_OF_LEVEL = {0: FetchIsolation.HIGH_WATERMARK, 1: FetchIsolation.TXN_C
 
 async def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     """Answer every partition, each with its own error."""
-    isolation = FetchIsolation.LOG_END
-    if request.replica_id == CONSUMER_REPLICA_ID:
-        level = _ISOLATION_OF_LEVEL.get(request.isolation_level)
-        if level is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"isolation level {request.isolation_level} is neither 0 nor 1"
-            )
-        isolation = level
+    isolation = _ISOLATION_OF_LEVEL.get(request.isolation_level)
+    if isolation is None:  # Refused even where it would not be looked at, as for a follower.
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"isolation level {request.isolation_level} is neither 0 nor 1"
+        )
+    if request.replica_id != CONSUMER_REPLICA_ID:
+        isolation = FetchIsolation.LOG_END
     times_named = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )

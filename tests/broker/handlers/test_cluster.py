@@ -145,6 +145,12 @@ async def test_i22_elections() -> None:
         assert codes(unknown.replica_election_results[0].partition_result) == [ErrorCode.INVALID_REQUEST] * 2
 
 
+async def test_i22_an_election_of_nothing_is_answered_whatever_its_type() -> None:
+    async with connected() as (_, client):
+        response = await client.call(ElectLeadersRequest(election_type=9, topic_partitions=[], timeout_ms=5_000), 2)
+        assert (response.error_code, response.replica_election_results) == (0, [])
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_i22_an_election_out_of_time_is_told_in_every_version(version: int) -> None:
     async with connected() as (_, client):
@@ -177,12 +183,13 @@ async def test_a13_acls_are_disabled_without_an_authorizer() -> None:
     "request_",
     [
         DescribeAclsRequest(),
-        DescribeAclsRequest(**{**ANY_ACL, "operation": 99}),
+        *(DescribeAclsRequest(**{**ANY_ACL, name: 0}) for name in ANY_ACL),
         CreateAclsRequest(creations=[AclCreation(**{**RULE, "resource_type": 0})]),
-        DeleteAclsRequest(filters=[DeleteAclsFilter(**{**ANY_ACL, "permission_type": 9})]),
+        CreateAclsRequest(creations=[AclCreation(**RULE), AclCreation(**{**RULE, "operation": 0})]),
+        DeleteAclsRequest(filters=[DeleteAclsFilter(**{**ANY_ACL, "permission_type": 0})]),
     ],
 )
-async def test_acl_codes_that_mean_nothing_close_the_connection(request_: Any) -> None:
+async def test_acl_codes_that_are_unknown_close_the_connection(request_: Any) -> None:
     async with connected() as (_, client):
         with pytest.raises(asyncio.IncompleteReadError):
             await client.call(request_, 3)

@@ -317,6 +317,16 @@ async def test_an_isolation_level_that_does_not_exist_fails_the_request(node: Re
     node.create_topic("t")
     response = await node.call(fetch_request({("t", 0): 0}, isolation_level=5), 11)
     assert response.error_code == E.UNKNOWN_SERVER_ERROR
+    follower = await node.call(fetch_request({("t", 0): 0}, isolation_level=5, replica=(2, -1)), 11)
+    assert follower.error_code == E.UNKNOWN_SERVER_ERROR
+
+
+async def test_an_isolation_level_is_looked_at_where_there_is_something_to_read(node: RecordsNode) -> None:
+    node.create_topic("t")
+    absent = await node.call(fetch_request({("none", 0): 0}, isolation_level=5), 11)
+    assert (absent.error_code, absent.responses[0].partitions[0].error_code) == (0, E.UNKNOWN_TOPIC_OR_PARTITION)
+    lost = await node.call(fetch_request({("t", 0): 0}, isolation_level=5, session=(77, 3)), 11)
+    assert lost.error_code == E.FETCH_SESSION_ID_NOT_FOUND
 
 
 async def test_f11_read_committed_stops_at_an_open_transaction(node: RecordsNode) -> None:

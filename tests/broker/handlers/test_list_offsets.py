@@ -190,5 +190,7 @@ async def test_r04_who_answers(node: RecordsNode) -> None:
 async def test_permission_and_isolation_level(node: RecordsNode) -> None:
     node.create_topic("t")
     assert await found(node, LATEST, isolation=5) == (E.UNKNOWN_SERVER_ERROR, -1, -1)
+    for replica_id in (-2, 3):
+        assert await found(node, LATEST, isolation=5, replica_id=replica_id) == (E.UNKNOWN_SERVER_ERROR, -1, -1)
     node.authorizer.denied.add((Operation.DESCRIBE, ResourceType.TOPIC, "t"))
     assert await found(node, LATEST) == (E.TOPIC_AUTHORIZATION_FAILED, -1, -1)
