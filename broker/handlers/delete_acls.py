@@ -3,7 +3,7 @@
 Versions 1-3; 2 is flexible, 3 knows the resource type USER.
 
 Behaviour: there is no authorizer that could hold access rules, so every filter is answered with SECURITY_DISABLED, as
-in Kafka without one. Codes that mean nothing close the connection. Left out: authorizers and their rules.
+in Kafka without one. The code UNKNOWN closes the connection. Left out: authorizers and their rules.
 Source: AclApis.handleDeleteAcls.
 """
 

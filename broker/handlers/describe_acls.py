@@ -3,7 +3,7 @@
 Versions 1-3; 2 is flexible, 3 knows the resource type USER.
 
 Behaviour: there is no authorizer (authorizer.class.name is empty), so there are no access rules: the answer is
-SECURITY_DISABLED, as in Kafka without one. Tools take that as "no ACLs". Codes that mean nothing close the
+SECURITY_DISABLED, as in Kafka without one. Tools take that as "no ACLs". The code UNKNOWN closes the
 connection. Left out: authorizers and their rules. Source: AclApis.handleDescribeAcls.
 """
 

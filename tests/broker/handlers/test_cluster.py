@@ -179,6 +179,18 @@ async def test_a13_acls_are_disabled_without_an_authorizer() -> None:
         assert codes(deleted.filter_results) == [ErrorCode.SECURITY_DISABLED]
 
 
+async def test_acl_codes_without_a_name_are_read_as_any_other() -> None:
+    async with connected() as (_, client):
+        for name in ANY_ACL:
+            for code in (-1, 100):
+                described = await client.call(DescribeAclsRequest(**{**ANY_ACL, name: code}), 3)
+                assert ErrorCode(described.error_code) is ErrorCode.SECURITY_DISABLED
+        created = await client.call(CreateAclsRequest(creations=[AclCreation(**{**RULE, "operation": 100})]), 3)
+        assert codes(created.results) == [ErrorCode.SECURITY_DISABLED]
+        deleted = await client.call(DeleteAclsRequest(filters=[DeleteAclsFilter(**{**ANY_ACL, "operation": -3})]), 3)
+        assert codes(deleted.filter_results) == [ErrorCode.SECURITY_DISABLED]
+
+
 @pytest.mark.parametrize(
     "request_",
     [
