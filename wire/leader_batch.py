@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wire.compression import Compression, compress
 from wire.errors import ErrorCode, KafkaError
-from wire.record_batch import RecordBatch
+from wire.record_batch import NO_TIMESTAMP, RecordBatch
 from wire.record_builder import batch_attributes, encode_batch, overwrite_batch_header
 from wire.record_kernel import first_timestamp_delta, renumber_records, wrap_int64
 from wire.record_validation import ValidatedRecords
@@ -75,10 +75,15 @@ def rebuild_batch(
     """Encode the records of a validated batch anew, with offset deltas 0, 1, 2…
 
     Keys, values and headers are copied byte for byte; the first record's timestamp becomes the
-    base timestamp (LogValidator.buildRecordsAndAssignOffsets).
+    base timestamp (LogValidator.buildRecordsAndAssignOffsets). Raises KafkaError
+    UNKNOWN_SERVER_ERROR, as Kafka does, for timestamps below -1.
     """
     first_delta = first_timestamp_delta(validated.payload, validated.payload_position)
     is_flat = batch.is_log_append_time  # all records then have the batch's one timestamp
+    if not is_flat and validated.min_timestamp < NO_TIMESTAMP:
+        # Kafka's builder takes no negative timestamp but -1; batches that are not rebuilt pass with one.
+        text = f"Invalid negative timestamp {validated.min_timestamp}"
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
     records = renumber_records(
         validated.payload, validated.payload_position, validated.record_count, -first_delta, is_flat, 0
     )

@@ -45,11 +45,12 @@ class ValidatedRecords:
     """What a walk over valid records found.
 
     ``payload`` is the buffer of the decompressed records, which lie from ``payload_position`` to
-    its end. ``max_timestamp`` is in milliseconds, -1 where no record has one;
-    ``max_timestamp_index`` is the place of the first record that has it.
+    its end. ``min_timestamp`` and ``max_timestamp`` are in milliseconds, the latter is -1 where
+    no record has one; ``max_timestamp_index`` is the place of the first record that has it.
     """
 
     record_count: int
+    min_timestamp: int
     max_timestamp: int
     max_timestamp_index: int
     is_consecutive: bool
@@ -195,6 +196,7 @@ def validate_records(
             raise _rejected(code, record_errors)
     return ValidatedRecords(
         scan.count,
+        least,
         # Kafka's running maximum starts at NO_TIMESTAMP, so nothing below it is ever stored.
         max(most, NO_TIMESTAMP),
         most_index,

@@ -66,7 +66,8 @@ class _Produce:
     def __init__(self, request: ProduceRequest, context: RequestContext) -> None:
         self.request = request
         self.context = context
-        # Partitions in the order of the request; naming one twice counts once, the last batch wins (B15).
+        # Partitions in the order of the request. One that is named twice is answered once: with a refusal if
+        # one of its batches has one, though the last batch that may be appended is (B15).
         self.answers: list[tuple[TopicProduceData, dict[int, _Key]]] = []
         self.outcomes: dict[_Key, AppendOutcome] = {}
         self.accepted: dict[TopicPartition, tuple[RecordBatch, bytes, bytes]] = {}
@@ -108,12 +109,15 @@ def _may_not_use_transactional_id(produce: _Produce) -> bool:
 
 
 def _refuse_all(produce: _Produce, error: ErrorCode) -> None:
+    answered: dict[bytes, dict[int, _Key]] = {}
     for topic in produce.request.topic_data:
-        keys: dict[int, _Key] = {}
+        identity = topic.topic_id + topic.name.encode()
+        if identity not in answered:
+            answered[identity] = {}
+            produce.answers.append((topic, answered[identity]))
         for partition in topic.partition_data:
-            keys[partition.index] = (topic.topic_id + topic.name.encode(), partition.index)
-            produce.outcomes[keys[partition.index]] = AppendOutcome(error)
-        produce.answers.append((topic, keys))
+            key = answered[identity][partition.index] = (identity, partition.index)
+            produce.outcomes[key] = AppendOutcome(error)
 
 
 def _sort_out(produce: _Produce) -> None:
@@ -159,7 +163,6 @@ def _accept(produce: _Produce, key: TopicPartition, topic_id: bytes, records: by
         batch = sole_batch(records, produce.context.api_version)
     except KafkaError as error:
         produce.outcomes[key] = AppendOutcome(error.code, message=error.message)
-        produce.accepted.pop(key, None)
         return
     whole = records or b""
     produce.accepted[key] = (batch, whole if batch.size_bytes == len(whole) else whole[: batch.size_bytes], topic_id)
@@ -177,12 +180,13 @@ async def _append(produce: _Produce) -> None:
         guards = await _verify(produce, request.transactional_id)
     if request.acks not in (ACKS_ALL, 0, 1):
         for key in produce.accepted:
-            produce.outcomes[key] = AppendOutcome(ErrorCode.INVALID_REQUIRED_ACKS)
+            produce.outcomes.setdefault(key, AppendOutcome(ErrorCode.INVALID_REQUIRED_ACKS))
         return
     may_write_internal = context.client_id == ADMIN_CLIENT_ID
     now_ms = context.node.clock.now_ms()
+    appended: dict[TopicPartition, AppendOutcome] = {}
     for key, (_, records, topic_id) in produce.accepted.items():
-        produce.outcomes[key] = replicas.append(
+        appended[key] = replicas.append(
             key,
             records,
             acks=request.acks,
@@ -192,7 +196,9 @@ async def _append(produce: _Produce) -> None:
             verification_guard=guards.get(key) if guards else None,
         )
     if request.acks == ACKS_ALL:
-        await replicas.wait_for_acks({key: produce.outcomes[key] for key in produce.accepted}, request.timeout_ms)
+        await replicas.wait_for_acks(appended, request.timeout_ms)
+    for key, outcome in appended.items():
+        produce.outcomes.setdefault(key, outcome)
 
 
 async def _verify(produce: _Produce, transactional_id: str) -> dict[TopicPartition, VerificationGuard | None]:
@@ -240,6 +246,8 @@ def _respond(produce: _Produce) -> ProduceResponse:
     endpoints: dict[int, NodeEndpoint] = {}
     responses = []
     for topic, keys in produce.answers:
+        if not keys:
+            continue
         partitions = [_partition_response(produce, index, key, endpoints) for index, key in keys.items()]
         responses.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions))
     return ProduceResponse(responses=responses, node_endpoints=list(endpoints.values()))

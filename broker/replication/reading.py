@@ -103,6 +103,7 @@ def _read_all(
                 _note_follower(replicas, partition, target, limits)
         except KafkaError as error:
             results.append(ReadResult(int(error.code)))
+            left = max(0, left)
             must_answer = True
             continue
         results.append(result)
@@ -136,6 +137,9 @@ def _read_one(
         leader_only=limits.leader_only,
         replica_id=limits.replica_id,
     )
+    if max_bytes < 0 and target.fetch_offset < partition.fetch_limit(limits.isolation):
+        # Kafka falls over it when it comes to reading.
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"at most {max_bytes} bytes cannot be read")
     records = b"" if found.read is None else found.read.records
     aborted: Sequence[AbortedTransactionEntry] | None = None
     if limits.isolation == FetchIsolation.TXN_COMMITTED:

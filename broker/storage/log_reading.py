@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from broker.storage.log_segments import LogSegments
 from broker.storage.segment import BatchPosition, Segment
-from broker.storage.time_index import NO_TIMESTAMP
 from wire.log_files import AbortedTransactionEntry
 from wire.record_batch import NO_LEADER_EPOCH, RecordBatch
 
@@ -125,10 +124,13 @@ def offset_for_timestamp(segments: LogSegments, timestamp_ms: int, log_start_off
 
 
 def offset_of_max_timestamp(segments: LogSegments) -> TimestampOffset | None:
-    """The first record with the greatest timestamp of the log; None if no record has one."""
+    """The first record with the greatest timestamp of the log; None if there is no record.
+
+    That may be a record without a timestamp, if all are.
+    """
     newest: Segment | None = None
     for segment in segments:
-        if segment.max_timestamp_so_far > (NO_TIMESTAMP if newest is None else newest.max_timestamp_so_far):
+        if newest is None or segment.max_timestamp_so_far > newest.max_timestamp_so_far:
             newest = segment
     if newest is None:
         return None

@@ -1,4 +1,20 @@
-"""The differences from Apache Kafka that are kept on purpose, each with its reason."""
+"""The differences from Apache Kafka that are kept on purpose, each with its reason.
+
+No scenario plays what Kafka itself stumbles over. A node of this tree answers there:
+
+- AlterConfigs that names a resource twice, and Produce with null records: Kafka never answers;
+  INVALID_REQUEST for the resource, INVALID_RECORD for the partition.
+- A batch that says to be almost 2 GB long, a record length of more than five bytes: Kafka's arithmetic
+  overflows into UNKNOWN_SERVER_ERROR; INVALID_RECORD.
+- DescribeTopicPartitions of the empty name: Kafka's answer is UNKNOWN_SERVER_ERROR for every topic of
+  the request; INVALID_TOPIC_EXCEPTION for that one.
+
+And one answer comes at once where Kafka's does not:
+
+- Metadata that may create a topic has it, or says why not, in the first answer: a name that collides
+  with another (`a_b` beside `a.b`) is INVALID_TOPIC_EXCEPTION, where Kafka answers
+  UNKNOWN_TOPIC_OR_PARTITION for as long as one asks.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +32,11 @@ def without_kinder_texts(recorded: Any, answered: Any) -> Any:
             return answered
         return [without_kinder_texts(*pair) for pair in zip(recorded, answered, strict=True)]
     if isinstance(recorded, dict) and isinstance(answered, dict):
-        return {
-            key: without_kinder_texts(recorded.get(key), value)
-            for key, value in answered.items()
-            if not (key in KINDER_TEXTS and recorded.get(key) is None)
-        }
+        kept = {}
+        for key, value in answered.items():
+            if key not in KINDER_TEXTS or recorded.get(key) is not None:
+                kept[key] = without_kinder_texts(recorded.get(key), value)
+            elif key in recorded:
+                kept[key] = None
+        return kept
     return answered

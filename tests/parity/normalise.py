@@ -28,7 +28,7 @@ IDENTITIES = {
     "broker_id": "node",
 }
 NODE_LISTS = ("replica_nodes", "isr_nodes", "offline_replicas")
-KEPT = {-1, 0, "", None, ZERO_UUID}
+KEPT = {-1, 0, "", ZERO_UUID}
 
 # Fields that are never equal between two runs; only whether they are set is compared.
 TIMES = {"log_append_time_ms", "last_timestamp", "commit_timestamp", "transaction_start_time_ms"}
@@ -84,7 +84,7 @@ class Normaliser:
             return [self._field(kind, item, answer=answer) for item in value]
         if isinstance(value, Struct):
             return self.message(value, answer=answer)
-        if isinstance(value, (int, str, bytes)) and value in KEPT:
+        if value is None or (isinstance(value, (int, str, bytes)) and value in KEPT):
             return "<zero id>" if value == ZERO_UUID else value
         if name == "replica":
             return self._identity("node", value)

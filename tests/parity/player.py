@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.parity.normalise import Normaliser
 from wire.api import API_SPECS
+from wire.errors import MalformedMessage
 from wire.frames import decode_response, encode_request
 from wire.message import Message
 from wire.messages.find_coordinator import FindCoordinatorRequest
@@ -80,6 +81,17 @@ class Connection:
         """Send a request that has no answer (acks=0); the next ``call`` proves that none came."""
         self.send(request, version)
 
+    def exchange_bytes(self, sent: bytes, label: str, answer: tuple[int, int] = (18, 0)) -> Any:
+        """Send bytes that no encoder makes; the answer, if one comes, is read as that (API key, version)'s."""
+        self._socket.sendall(sent)
+        frame = self._read_frame()
+        try:
+            response = None if frame is None else decode_response(frame, *answer)[1]
+        except MalformedMessage as error:
+            raise AssertionError(f"{label}: answered with {(frame or b'').hex()}: {error}") from error
+        self.player.write_down_bytes(label, sent, response)
+        return response
+
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
@@ -134,6 +146,12 @@ class Player:
                 "response": "closed" if response is None else normal(response, answer=True),
             }
         )
+
+    def write_down_bytes(self, label: str, sent: bytes, response: Message | None) -> None:
+        """Add an exchange whose request was given as bytes: it names no API."""
+        answer = "closed" if response is None else self._normaliser.message(response, answer=True)
+        entry = {"label": label, "api": "", "version": -1, "request": sent.hex(), "response": answer}
+        self.transcript.entries.append(entry)
 
     def until(self, call: Callable[[], Any], done: Callable[[Any], bool]) -> Any:
         """Repeat an exchange until it is ``done``; only the last one is written down.

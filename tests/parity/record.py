@@ -60,7 +60,7 @@ def difference_between(expected: Exchanges, answers: Exchanges, what: str) -> st
 
 def unserved(exchanges: Exchanges) -> set[str]:
     """The APIs among these exchanges that a node of this tree does not serve."""
-    return {entry["api"] for entry in exchanges} - {API_SPECS[row.key].name for row in API_ROWS}
+    return {entry["api"] for entry in exchanges if entry["api"]} - {API_SPECS[row.key].name for row in API_ROWS}
 
 
 def _store(name: str, answers: Exchanges) -> None:

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import odradek
-from broker.handlers.dispatch import API_ROWS
 from tests.parity.corpus import scenarios
-from tests.parity.record import difference, play, stored
-from wire.api import API_SPECS
+from tests.parity.record import difference, play, stored, unserved
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +20,7 @@ def address() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize("name", list(scenarios()))
 def test_answers_are_those_of_kafka(name: str, address: tuple[str, int]) -> None:
-    served = {API_SPECS[row.key].name for row in API_ROWS}
-    missing = {entry["api"] for entry in stored(name)} - served
-    if missing:
+    if missing := unserved(stored(name)):
         pytest.skip(f"not served yet: {', '.join(sorted(missing))}")
     text = difference(name, play(name, scenarios()[name], address))
     assert not text, text

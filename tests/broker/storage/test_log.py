@@ -273,12 +273,15 @@ def test_by_time_nothing_below_the_log_start_is_found(files: MemoryFiles) -> Non
     assert (found.offset, found.timestamp_ms) == (7, 203)
 
 
-def test_records_without_timestamp_have_no_greatest_and_never_match(files: MemoryFiles) -> None:
+def test_records_without_timestamp_never_match_and_the_first_is_the_greatest_if_all_are(files: MemoryFiles) -> None:
     log = open_log(files)
     assert log.offset_of_max_timestamp() is None
-    append(log, batch_of([b"a"], timestamp=-1))
-    assert log.offset_of_max_timestamp() is None
+    for _ in range(2):
+        append(log, batch_of([b"a"], timestamp=-1))
+    assert log.offset_of_max_timestamp() == (-1, 0, 0)
     assert log.offset_for_timestamp(0) is None
+    append(log, batch_of([b"a"], timestamp=5))
+    assert log.offset_of_max_timestamp() == (5, 2, 0)
 
 
 # --- rolling --------------------------------------------------------------------------------------

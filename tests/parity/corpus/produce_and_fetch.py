@@ -31,8 +31,9 @@ BASE_TIME_MS = 1_700_000_000_000
 
 
 def create(connection: Connection, name: str, partitions: int = 1, **configs: str) -> bytes:
-    """Make a topic; returns its id."""
+    """Make a topic; returns its id. Nothing in it gets too old, however old the timestamps are."""
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    configs = {"retention_ms": "-1", **configs}
     topic.configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
     request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
     answer = connection.player.unwritten(lambda: connection.call(request, 7))
