@@ -143,11 +143,27 @@ class Segment:
             raise ValueError(f"{self.time_index.path} ends before its segment")
         _ = self.transaction_index.entries
         self._forget_recent()
+        self._check_emptiness()
         self._check_last_timestamp()
         # A clean close ends the time index with the greatest timestamp, so an empty one tells nothing.
         self.max_timestamp_so_far, self.offset_of_max_timestamp = (
             self.time_index.last() if self.time_index.count else self.largest_timestamp()
         )
+
+    def _check_emptiness(self) -> None:
+        """Without entries every look-up would read the segment from its start. Raises ValueError for an index that
+        must have some: the next batch begins more than an interval after the first, or there is a timestamp."""
+        if self.offset_index.count and self.time_index.count:
+            return
+        walked = 0
+        for batch in self.walk(0):
+            if not self.offset_index.count and walked > self._index_interval_bytes:
+                raise ValueError(f"{self.offset_index.path} has no entry for a segment of {self.size_bytes} bytes")
+            if not self.time_index.count and batch.max_timestamp >= 0:
+                raise ValueError(f"{self.time_index.path} has no entry for a segment with timestamps")
+            walked += batch.size_bytes
+            if walked > self._index_interval_bytes and self.offset_index.count:
+                return
 
     def _check_last_timestamp(self) -> None:
         """Retention goes by the time index's last entry, and indexes carry no checksum: it must be its batch's.

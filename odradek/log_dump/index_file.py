@@ -191,14 +191,20 @@ def in_order(entries: list[Entry], report: Report, are_ordered: Callable[[Entry,
 
 def segment_of(path: Path, report: Report) -> Iterator[Placed]:
     """The batches of the `.log` that an index belongs to; what is wrong with that file itself is told with it."""
-    log = path.with_name(path.name[:20] + LOG_SUFFIX)
+    log = log_beside(path)
     if log.exists():
         yield from scan(log, lambda sentence, position: None)
     else:
         report.note(f"there is no {log.name} beside it to hold it against")
 
 
+def log_beside(path: Path) -> Path:
+    """The `.log` of an index; both are `.deleted`, `.cleaned` or `.swap`, or neither is."""
+    base, _, *state = path.name.split(".")
+    return path.with_name(".".join([base + LOG_SUFFIX, *state]))
+
+
 def all_found(entry: Entry | None, report: Report, path: Path, words: Callable[[Entry], str]) -> None:
     """Complain of the first entry that the segment does not reach."""
-    if entry is not None and path.with_name(path.name[:20] + LOG_SUFFIX).exists():
+    if entry is not None and log_beside(path).exists():
         report.fault(f"{words(entry)}, beyond the last batch of its segment", position=entry.place)

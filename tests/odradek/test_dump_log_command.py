@@ -209,6 +209,16 @@ def test_a_transaction_index_that_lies_is_pointed_at(dump: Dump, stopped: Path) 
     assert "not a multiple of 34" in dump.faults(index)[0]["text"]
 
 
+def test_an_index_on_its_way_out_is_held_against_its_own_segment(dump: Dump, stopped: Path) -> None:
+    directory = stopped / "codecs-0"
+    for suffix in ("log", "index", "timeindex"):
+        (directory / f"{LAST_CODECS}.{suffix}").rename(directory / f"{LAST_CODECS}.{suffix}.deleted")
+    shutil.copy(directory / f"{60:020d}.log", directory / f"{LAST_CODECS}.log")
+    left = sorted(path for path in directory.iterdir() if path.name.endswith(".deleted"))
+    assert len(left) == 3
+    assert dump("--check", *left) == []
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
