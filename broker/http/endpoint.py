@@ -48,6 +48,7 @@ class ControlEndpoint:
         self._socket: socket.socket | None = None
         self._server: asyncio.AbstractServer | None = None
         self._open: set[asyncio.Task[None]] = set()
+        self._is_closing = False
 
     @property
     def url(self) -> str:
@@ -72,6 +73,7 @@ class ControlEndpoint:
 
     async def close(self) -> None:
         """Stop listening and drop open connections."""
+        self._is_closing = True
         if self._server is not None:
             self._server.close()
         elif self._socket is not None:
@@ -92,6 +94,10 @@ class ControlEndpoint:
                 await serve(reader, writer, self.routes, self.token)
         except (ConnectionError, TimeoutError):
             pass  # The other end is gone, or says nothing: there is nobody to tell.
+        except asyncio.CancelledError:
+            # Cancelled by `close` alone, it ends here: asyncio's own callback takes a cancelled task for a fault.
+            if not self._is_closing:
+                raise
         finally:
             self._open.discard(task)
             writer.close()

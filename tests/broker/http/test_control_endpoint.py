@@ -136,3 +136,23 @@ async def test_the_web_stack_is_not_loaded_before_it_is_asked() -> None:
     )
     output, _ = await process.communicate()
     assert output.strip() == b"False"
+
+
+async def test_a_stop_in_the_middle_of_an_action_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    begun = asyncio.Event()
+
+    async def last(_parameters: dict[str, str]) -> Any:
+        begun.set()
+        await asyncio.get_running_loop().create_future()
+
+    running = ControlEndpoint((Route("POST", "/last", last, needs_token=False),))
+    running.bind()
+    await running.start()
+    address = urlsplit(running.url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    writer.write(b"POST /last HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n")
+    await asyncio.wait_for(begun.wait(), 20)
+    await running.close()
+    assert await asyncio.wait_for(reader.read(-1), 20) == b""
+    writer.close()
+    assert caplog.text == ""
