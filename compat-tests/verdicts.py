@@ -129,7 +129,13 @@ class Results:
     def _file(self, name: str, version: str, broker: str) -> Path:
         return self.directory / f"{name}@{version}.{broker}.json"
 
-    def keep(self, name: str, version: str, broker: str, outcome: Outcome) -> None:
+    def keep(self, name: str, version: str, broker: str, outcome: Outcome, *, whole: bool) -> None:
+        """Keep a whole run, or what a run of some tests changes in the latest whole one."""
+        if not whole:
+            latest = self.latest(name, version, broker)
+            if latest is None:
+                return
+            outcome = Outcome({**latest.results, **outcome.results}, latest.seconds)
         self.directory.mkdir(parents=True, exist_ok=True)
         content = {
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
