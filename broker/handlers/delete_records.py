@@ -19,6 +19,7 @@ from broker.security.authorizer import Operation, ResourceType
 from coordinator.controller.topic_names import is_internal
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.delete_records import (
+    DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -39,7 +40,7 @@ async def handle(request: DeleteRecordsRequest, context: RequestContext) -> Dele
     """Delete, wait for the followers that are alive, answer every partition with its own error."""
     results: _Results = {}
     wait: OffsetWait[TopicPartition] = OffsetWait(context.node.clock)
-    for topic in request.topics:
+    for topic in _merged(request.topics):
         _delete(topic, context, results, wait)
     waiting = wait.keys()
     if waiting:
@@ -52,6 +53,14 @@ async def handle(request: DeleteRecordsRequest, context: RequestContext) -> Dele
     return DeleteRecordsResponse(
         topics=[DeleteRecordsTopicResult(name=name, partitions=partitions) for name, partitions in topics.items()]
     )
+
+
+def _merged(topics: list[DeleteRecordsTopic]) -> list[DeleteRecordsTopic]:
+    """Each topic once and each partition once: of one that is named twice the last offset counts."""
+    merged: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    for topic in topics:
+        merged.setdefault(topic.name, {}).update((asked.partition_index, asked) for asked in topic.partitions)
+    return [DeleteRecordsTopic(name=name, partitions=list(partitions.values())) for name, partitions in merged.items()]
 
 
 def _delete(

@@ -70,13 +70,17 @@ async def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOf
 
 
 def _merged(topics: list[ListOffsetsTopic]) -> list[ListOffsetsTopic]:
-    """Each topic once, each partition once: what is named twice gets one answer."""
+    """Each topic once, each partition once: what is named twice gets one answer, a topic alone gets none."""
     merged: dict[str, dict[int, ListOffsetsPartition]] = {}
     for topic in topics:
         merged.setdefault(topic.name, {}).update(
             (partition.partition_index, partition) for partition in topic.partitions
         )
-    return [ListOffsetsTopic(name=name, partitions=list(partitions.values())) for name, partitions in merged.items()]
+    return [
+        ListOffsetsTopic(name=name, partitions=list(partitions.values()))
+        for name, partitions in merged.items()
+        if partitions
+    ]
 
 
 def _topic_response(
