@@ -7,7 +7,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import transactions  # noqa: F401 (its scenarios register themselves)
+import consumer_groups  # noqa: F401 (its scenarios register themselves)
+import transactions  # noqa: F401 (likewise)
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     Consumer,

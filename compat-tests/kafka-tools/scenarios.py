@@ -12,7 +12,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "reference")]
 
-import transactions  # noqa: F401 (its scenarios register themselves)
+import consumer_groups  # noqa: F401 (its scenarios register themselves)
+import transactions  # noqa: F401 (likewise)
 from reference import tool_command
 from scenario import expect, main, scenario, unique
 
