@@ -24,9 +24,14 @@ def damage(data: Path, chance: Random) -> list[str]:
     return done
 
 
+def is_partition(directory: Path) -> bool:
+    """Not one that was deleted or set aside, which no node reads any more."""
+    return directory.name[-1].isdigit()
+
+
 def some(data: Path, pattern: str, chance: Random) -> list[Path]:
     """A few of the files of partitions that match."""
-    found = sorted(path for path in data.glob(pattern) if not path.parent.name.endswith("-delete"))
+    found = sorted(path for path in data.glob(pattern) if is_partition(path.parent))
     return chance.sample(found, min(len(found), chance.randint(1, 4)))
 
 

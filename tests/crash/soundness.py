@@ -13,6 +13,7 @@ from broker.config_log import LogConfig
 from broker.storage.files import DiskFiles
 from broker.storage.recovery import LogLoading, load_log
 from odradek.__main__ import main as odradek
+from tests.crash.damage import is_partition
 from tests.crash.node import SETTINGS
 from tests.crash.requests import Broken
 from wire.primitives import TopicPartition
@@ -28,14 +29,14 @@ def require_sound(data: Path) -> None:
         code = odradek(["dump-log", "--check", *map(str, files_in_use(data))])
     if code:
         raise Broken(f"dump-log found: {said.getvalue()[:1000]} {errors.getvalue()}")
-    for partition in sorted(path for path in data.iterdir() if path.is_dir() and path.name[-1].isdigit()):
+    for partition in sorted(path for path in data.iterdir() if path.is_dir() and is_partition(path)):
         require_rebuilt_indexes(partition)
 
 
 def files_in_use(data: Path) -> list[Path]:
     """All but older producer snapshots, which are read only where the newest cannot be, and may have been damaged."""
     found = [data / "meta.properties"]
-    for directory in (path for path in data.iterdir() if path.is_dir()):
+    for directory in (path for path in data.iterdir() if path.is_dir() and is_partition(path)):
         snapshots = sorted(directory.glob("*.snapshot"))
         found += [path for path in directory.iterdir() if path not in snapshots[:-1] and not path.name.endswith(".tmp")]
     return found
