@@ -65,7 +65,7 @@ def explained(folder: Path) -> list[str]:
     file = folder / "FINDINGS.md"
     if not file.exists():
         return []
-    items = re.findall(r"^- ((?:`[^`]+`,? ?)+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    items = re.findall(r"^- ((?:`[^`]+`,?\s*)+)", file.read_text(encoding="utf-8"), re.MULTILINE)
     return [name for item in items for name in re.findall(r"`([^`]+)`", item)]
 
 

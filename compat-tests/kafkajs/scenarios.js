@@ -50,8 +50,8 @@ main({
       expect(await admin.createTopics({ topics: [{ topic, numPartitions: 3, replicationFactor: 1, configEntries }] }), true, 'made')
       expect(await admin.createTopics({ topics: [{ topic, numPartitions: 3, replicationFactor: 1 }] }), false, 'made twice')
       await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] })
-      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
-      expect(topics[0].partitions.length, 5, 'partitions')
+      const partitions = async () => (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length
+      await until(async () => (await partitions()) === 5, 'five partitions') // a broker may learn of them a moment later
       const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: [{ type: 2, name: topic, configNames: ['retention.ms'] }] })
       expect(resources[0].configEntries.map(entry => entry.configValue), ['123456'], 'the setting')
       await admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries: [{ name: 'retention.ms', value: '777' }] }] })
