@@ -13,6 +13,8 @@ from struct import pack
 from coordinator.metadata.image import MetadataImage, TopicImage
 
 MAGIC = b"\x00"
+SPARE_HASHES = 64
+"""Hashes of topics that are no more may be kept up to this many, beside as many as there are topics."""
 
 
 class TopicHashes:
@@ -30,6 +32,8 @@ class TopicHashes:
         known = self._known.get(topic.name)
         if known is not None and known[0] is topic:
             return known[1]
+        if len(self._known) > 2 * len(image.topics) + SPARE_HASHES:
+            self._known = {name: each for name, each in self._known.items() if image.topics.by_name(name) is each[0]}
         found = topic_hash(topic, image)
         self._known[topic.name] = topic, found
         return found

@@ -15,6 +15,8 @@ from wire.errors import ErrorCode, KafkaError
 _LITERAL = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]", re.DOTALL)
 """What stands for characters: quotations, escapes, classes. The rest is structure."""
 _GROUP_NAME = re.compile(r"\(\?P?<([^>]*)>")
+SHOWN_MAX = 200
+"""Characters of an expression that a refusal repeats"""
 Matches = Callable[[str], bool]
 
 
@@ -51,8 +53,12 @@ def _refuse_what_java_refuses(regex: str) -> None:
 def _invalid(regex: str, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_REGULAR_EXPRESSION,
-        f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}.",
+        f"SubscribedTopicRegex `{_short(regex)}` is not a valid regular expression: {_short(reason)}.",
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
 
 
 def matching_topics(regex: str, topics: Iterable[str]) -> frozenset[str]:

@@ -64,6 +64,12 @@ def test_whole_names_are_matched_as_re2_does(regex: str, matched: list[str]) -> 
     assert sorted(matching_topics(regex, ["t1", "t2", "u", "__in"])) == matched
 
 
+def test_a_refusal_repeats_the_beginning_of_a_long_expression() -> None:
+    with pytest.raises(KafkaError) as refused:
+        compile_regex("[" * 100_000)
+    assert len(str(refused.value.message)) < 1_000
+
+
 def test_an_expression_of_a_foreign_log_matches_nothing() -> None:
     assert matching_topics("(?=a)", ["a"]) == frozenset()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.group.consumer_member import MemberState
-from coordinator.group.topic_hash import TopicHashes
+from coordinator.group.topic_hash import SPARE_HASHES, TopicHashes
 from tests.coordinator.group.consumer.consumer_world import (
     Client,
     assigned,
@@ -232,6 +232,14 @@ def test_h3_a_hash_that_was_stored_by_others_is_compared_after_a_load() -> None:
     world.image = image_of({"t": 2}, offset=2)
     world.reload()
     assert call(world, beat("a", 2)).member_epoch == 3
+
+
+def test_h3_hashes_of_topics_that_are_no_more_are_forgotten() -> None:
+    hashes = TopicHashes()
+    for number in range(500):
+        name = f"t{number}"
+        assert hashes.of_group([name], image_of({name: 1})) != 0
+    assert len(hashes._known) <= 2 * 1 + SPARE_HASHES + 1
 
 
 def test_h3_the_hash_is_that_of_apache_kafka() -> None:
