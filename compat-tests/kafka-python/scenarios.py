@@ -138,7 +138,8 @@ class Member(threading.Thread):
 
     def run(self) -> None:
         while not self.ending.is_set():
-            self.consumer.poll(timeout_ms=200)
+            # Long: a poll that ends while the group is being joined may lose its assignment (../FINDINGS.md).
+            self.consumer.poll(timeout_ms=2000)
             self.owned = set(self.consumer.assignment())
         self.consumer.close()
 
