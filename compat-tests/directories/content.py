@@ -202,7 +202,7 @@ def records_of(address: str, topic: str, partition: int, level: str) -> list[tup
     found: list[tuple[Any, ...]] = []
 
     def at_the_end() -> bool:
-        for message in consumer.consume(500, 1.0):
+        for message in consumer.consume(500, 0.05):
             if message.error() is None:
                 found.append(
                     (message.offset(), message.key(), message.value(), message.timestamp(), message.headers())
