@@ -113,6 +113,7 @@ class ReplicaManager:
         # Partitions that should be here but whose directory failed.
         self._offline: set[TopicPartition] = set()
         self._shrink_timer: Timer | None = None
+        self._opening_configs: dict[str, LogConfig] = {}
         # The first change is all that there is at the start; what comes later is new.
         self._has_started = False
 
@@ -306,6 +307,7 @@ class ReplicaManager:
         for topic in delta.deleted_topics.values():
             for index in topic.partitions:
                 changes += self._remove(TopicPartition(topic.name, index), topic.topic_id, now_ms)
+        self._opening_configs = {}
         for topic_id, topic_delta in delta.topics.items():
             for index, partition_image in topic_delta.changed.items():
                 changes += self._update(TopicPartition(topic_delta.name, index), topic_id, partition_image, now_ms)
@@ -345,7 +347,7 @@ class ReplicaManager:
             log = self.log_manager.get_or_create(
                 topic_partition,
                 topic_id,
-                self._log_config(topic_partition.topic, self._image),
+                self._opening_config(topic_partition.topic),
                 now_ms=now_ms,
                 may_be_offline=not self._has_started,
             )
@@ -391,6 +393,13 @@ class ReplicaManager:
             if topic_partition not in self._partitions and topic_partition not in self._offline:
                 logger.warning("the log of %s is not of this cluster's metadata: set aside", topic_partition)
                 self.log_manager.mark_stray(topic_partition)
+
+    def _opening_config(self, topic: str) -> LogConfig:
+        """A topic's settings, made once for all its partitions that a change opens."""
+        config = self._opening_configs.get(topic)
+        if config is None:
+            config = self._opening_configs[topic] = self._log_config(topic, self._image)
+        return config
 
     # --- settings ------------------------------------------------------------------------------
 

@@ -227,6 +227,12 @@ class FaultyFiles:
         self.change("sync_directory", path)
         self.content.sync_directory(path)
 
+    def sync_volume(self, path: str) -> bool:
+        self.change("sync_volume", path)
+        for file in self.content.all_files():
+            self.synced[file] = file.size
+        return True
+
     def modified_ms(self, path: str) -> int:
         return self.content.modified_ms(path)
 

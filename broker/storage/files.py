@@ -14,8 +14,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
 
 Buffer = bytes | bytearray | memoryview
 
@@ -94,6 +94,9 @@ class Files(Protocol):
 
     def sync_directory(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
+
+    def sync_volume(self, path: str) -> bool:
+        """Bring everything on the volume of a directory to the device, in one go; False where that cannot be."""
 
     def modified_ms(self, path: str) -> int: ...
 
@@ -365,6 +368,21 @@ class DiskFiles:
         finally:
             os.close(descriptor)
 
+    def sync_volume(self, path: str) -> bool:
+        syncfs = _system_call("syncfs")
+        if syncfs is None:
+            return False
+        import ctypes
+
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            if syncfs(descriptor):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number), path)
+        finally:
+            os.close(descriptor)
+        return True
+
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
 
@@ -398,6 +416,16 @@ class DiskFiles:
         if descriptor is not None:
             os.close(descriptor)
             _LOCKED.discard(os.path.realpath(path))
+
+
+def _system_call(name: str) -> Callable[[int], int] | None:
+    """A function of the C library that takes a descriptor; None where it has none. (syncfs is Linux's.)"""
+    import ctypes
+
+    try:
+        return cast("Callable[[int], int]", getattr(ctypes.CDLL(None, use_errno=True), name))
+    except (AttributeError, OSError, TypeError):
+        return None
 
 
 _LOCKED: set[str] = set()

@@ -17,12 +17,12 @@ NO_OFFSET = -1
 class LeaderEpochs:
     """The entries in memory and in their file.
 
-    A new entry is written at once, and durably if the file held something before: a torn first write
-    loses nothing that recovery does not find in the batches. Truncations are written without syncing,
-    as a stale entry is removed again on load.
+    A new entry is written with the data that it is of, at the next flush: until then a recovery finds it in the
+    batches, and one without data would be dropped on load. Only the first is written at once, as there is nothing
+    that a torn write could lose. Truncations are written without syncing, as a stale entry is removed on load.
     """
 
-    __slots__ = ("_epochs", "_files", "_start_offsets", "directory")
+    __slots__ = ("_epochs", "_files", "_is_durable", "_start_offsets", "directory")
 
     def __init__(self, files: Files, directory: str) -> None:
         """Read the file; a corrupt one reads as empty, recovery fills it from the batches."""
@@ -30,6 +30,7 @@ class LeaderEpochs:
         self.directory = directory
         self._epochs: list[int] = []
         self._start_offsets: list[int] = []
+        self._is_durable = True
         try:
             entries = read_epochs(files, f"{directory}/{LEADER_EPOCHS}")
         except CorruptCheckpoint:
@@ -71,15 +72,23 @@ class LeaderEpochs:
             raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
         had_entries = bool(self._epochs)
         if self._put(epoch, start_offset):
-            self._write(durable=had_entries)
+            self._is_durable = False
+            if not had_entries:
+                self._write(durable=False)
 
     def _write(self, *, durable: bool) -> None:
         write_epochs(self._files, f"{self.directory}/{LEADER_EPOCHS}", self.entries, durable=durable)
+        self._is_durable = durable
 
     def sync(self) -> None:
-        """Make the file durable."""
-        if self._epochs:
+        """Make what the file holds durable, if anything changed. Raises OSError."""
+        if not self._is_durable:
             self._write(durable=True)
+
+    def write(self) -> None:
+        """Bring the file up to date; the caller sees to it that it reaches the device. Raises OSError."""
+        if not self._is_durable:
+            self._write(durable=False)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(epoch, end offset) for OffsetForLeaderEpoch (F8): the largest known epoch <= ``epoch`` and where it ended.

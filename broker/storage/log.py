@@ -474,15 +474,21 @@ class Log:
         self.directory = self.leader_epochs.directory = self.snapshots.directory = directory
         self.segments.moved(directory)
 
-    def close(self) -> None:
-        """A clean end: producer snapshot, complete indexes, files closed."""
+    def close(self, *, sync: bool = True) -> None:
+        """A clean end: producer snapshot, complete indexes, files closed.
+
+        Without ``sync`` the caller brings all of it to the device, batches included.
+        """
         if self.offline is not None:
             self.segments.close_files()
             return
         try:
             self.producer_state.end_offset = self.log_end_offset
             self.snapshots.take(self.producer_state)
-            self.snapshots.sync()
+            if sync:
+                self.snapshots.sync()
+            else:
+                self.leader_epochs.write()
             for segment in self.segments:
                 segment.close()
         except OSError as error:

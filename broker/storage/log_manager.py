@@ -12,6 +12,7 @@ from functools import partial
 from random import Random, SystemRandom
 
 from broker.config_log import LogConfig
+from broker.storage.closing import close_logs
 from broker.storage.files import REFUSED_WRITES, Files, StorageFault
 from broker.storage.log import FlushTask, Log
 from broker.storage.log_directory import (
@@ -113,10 +114,9 @@ class LogManager:
 
     def _require_a_directory(self) -> None:
         if not self._live():
-            failures = "; ".join(f"{path}: {each.failure}" for path, each in self._directories.items())
-            raise StorageFault(
-                f"no log directory of log.dirs can be used: {failures}; mend one, or name another (--data, log.dirs)"
-            )
+            why = "; ".join(f"{path}: {each.failure}" for path, each in self._directories.items())
+            way_out = "mend one, or name another (--data, log.dirs)"
+            raise StorageFault(f"no log directory of log.dirs can be used: {why}; {way_out}")
 
     def load(self, *, now_ms: int) -> None:
         """Load every log; those of a directory without the clean shutdown marker are recovered (J.5).
@@ -126,12 +126,15 @@ class LogManager:
         for directory in self._live():
             try:
                 directory.read_state()
+                configs: dict[str, LogConfig] = {}
                 self._to_delete.extend((now_ms, path) for path in directory.to_delete)
                 for topic_partition, path in directory.partitions.items():
                     other = self.logs.get(topic_partition)
                     if other is not None:
                         raise StorageFault(f"{topic_partition} is there twice: {other.directory} and {path}")
-                    self._load(directory, topic_partition, path, now_ms)
+                    config = configs.get(topic_partition.topic) or self._config_for_topic(topic_partition.topic)
+                    configs[topic_partition.topic] = config
+                    self._load(directory, topic_partition, path, config, now_ms)
                 self._lower_recovery_points(directory)
             except OSError as error:
                 self._directory_failed(directory, error)
@@ -143,8 +146,10 @@ class LogManager:
         if any(log.recovery_point < directory.recovery_points.get(log.topic_partition, 0) for log in logs):
             directory.write_recovery_points(logs, durable=True)
 
-    def _load(self, directory: LogDirectory, topic_partition: TopicPartition, path: str, now_ms: int) -> None:
-        log = self._load_log(directory, topic_partition, path, self._config_for_topic(topic_partition.topic), now_ms)
+    def _load(
+        self, directory: LogDirectory, topic_partition: TopicPartition, path: str, config: LogConfig, now_ms: int
+    ) -> None:
+        log = self._load_log(directory, topic_partition, path, config, now_ms)
         log.set_high_watermark(directory.high_watermarks.get(topic_partition, 0))
         log.first_dirty_offset = directory.cleaner_offsets.get(topic_partition)
         self.logs[topic_partition] = log
@@ -469,18 +474,16 @@ class LogManager:
         """
         for directory, logs in list(self._by_directory()):
             try:
-                for log in logs:
-                    if log.recovery_point < log.log_end_offset:
-                        log.flush(now_ms=now_ms)
-                    log.close()
+                close_logs(self._files, directory.path, logs, now_ms=now_ms)
                 directory.write_recovery_points(logs, durable=True)
                 directory.write_log_start_offsets(logs)
                 directory.write_high_watermarks(logs, durable=True)
                 directory.write_cleaner_offsets(logs)
                 directory.write_clean_shutdown(broker_epoch)
-            except (OSError, KafkaError) as error:
-                if isinstance(error, OSError):
-                    self._directory_failed(directory, error)
+            except OSError as error:
+                self._directory_failed(directory, error)
+            except KafkaError:
+                continue  # The directory is offline now, and whoever listens was told.
         for log in self.logs.values():
             if log.offline is not None:
                 log.close()
@@ -493,6 +496,5 @@ class LogManager:
         self._unlock()
 
     def _unlock(self) -> None:
-        for directory in (*self._directories.values(), self._metadata_directory):
-            if directory is not None:
-                directory.unlock()
+        for directory in filter(None, (*self._directories.values(), self._metadata_directory)):
+            directory.unlock()

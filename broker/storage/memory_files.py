@@ -218,6 +218,9 @@ class MemoryFiles:
         if path not in self._directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
 
+    def sync_volume(self, path: str) -> bool:
+        return True
+
     def modified_ms(self, path: str) -> int:
         return self._file(path).modified_ms
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from random import Random
 
 import pytest
 from log_fixture import NOW_MS, all_batches, append, idempotent, numbered
 
 from broker.config_log import LogConfig
+from broker.storage.closing import SYNCED_SINGLY_MAX
 from broker.storage.faulty_files import Crash, Fault, FaultyFiles
 from broker.storage.files import DiskFiles, Files, StorageFault
 from broker.storage.log_manager import LogManager
@@ -371,3 +373,62 @@ def test_a_log_that_comes_back_short_lowers_its_recovery_point_before_anything_i
     files.forget_locks()
     assert started(files).logs[PARTITION].log_end_offset == 10
     assert b"topic 0 10\n" in files.read("/data/recovery-point-offset-checkpoint")
+
+
+@pytest.mark.parametrize("count", [3, 60], ids=["each by itself", "in one go"])
+def test_a_clean_stop_has_everything_on_the_device(count: int) -> None:
+    """A loss of power right after it takes nothing, and the next start scans nothing."""
+    files = FaultyFiles()
+    manager = started(files)
+    for partition in range(count):
+        log = created(manager, partition=partition)
+        log.assign_epoch_start_offset(partition, 0)
+        append(log, idempotent(0, 5), leader_epoch=partition)
+    manager.close(now_ms=NOW_MS)
+    assert ("sync_volume" in {name for name, _ in files.calls}) == (count > SYNCED_SINGLY_MAX)
+    manager = started(files.survivor(power_loss=Random(count)))
+    for partition in range(count):
+        log = created(manager, partition=partition)
+        assert log.log_end_offset == log.recovery_point == 5
+        assert log.leader_epochs.entries == [(partition, 0)]
+        assert [entry.last_sequence for entry in log.producer_state.entries.values()] == [4]
+
+
+def test_a_volume_that_cannot_be_synced_leaves_no_mark_of_a_clean_stop() -> None:
+    files = FaultyFiles()
+    manager = started(files)
+    for partition in range(SYNCED_SINGLY_MAX + 1):
+        append(created(manager, partition=partition), numbered(1))
+    files.fail("sync_volume")
+    manager.close(now_ms=NOW_MS)
+    assert not files.content.exists("/data/.kafka_cleanshutdown")
+    files.heal()
+    manager = started(files.survivor(power_loss=Random(1)))
+    assert all(log.log_end_offset in (0, 1) for log in manager.logs.values())
+
+
+def test_many_logs_on_a_disk_are_closed_and_come_back(tmp_path: Path) -> None:
+    manager = started(DiskFiles(max_open=16), str(tmp_path))
+    for partition in range(SYNCED_SINGLY_MAX + 8):
+        append(created(manager, partition=partition), numbered(2))
+    manager.close(now_ms=NOW_MS)
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    manager = started(DiskFiles(max_open=16), str(tmp_path))
+    assert {log.log_end_offset for log in manager.logs.values()} == {2}
+    manager.close(now_ms=NOW_MS)
+
+
+def test_a_leader_epoch_is_written_with_its_data_and_found_in_the_batches_until_then() -> None:
+    files = FaultyFiles()
+    log = created(started(files))
+    for epoch in range(3):
+        log.assign_epoch_start_offset(epoch, log.log_end_offset)
+        append(log, numbered(2), leader_epoch=epoch)
+        if epoch == 1:
+            log.flush(now_ms=NOW_MS)
+    assert files.content.read(f"{log.directory}/leader-epoch-checkpoint") == b"0\n2\n0 0\n1 2\n"
+    log.assign_epoch_start_offset(7, log.log_end_offset)  # and nothing is written in it
+    recovered = created(started(files.survivor()))
+    assert recovered.leader_epochs.entries == [(0, 0), (1, 2), (2, 4)]
+    recovered.flush(now_ms=NOW_MS)
+    assert files.content.read(f"{log.directory}/leader-epoch-checkpoint") == b"0\n3\n0 0\n1 2\n2 4\n"
