@@ -30,6 +30,7 @@ from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.quorum_runtime import QuorumPlace, QuorumRuntime
 from broker.runtime.transaction_coordinator import TransactionCoordinator
 from broker.runtime.transaction_verifier import LocalTransactionVerifier
+from broker.storage.files import reason_of
 from broker.storage.log_manager import LogManager
 from coordinator.controller.config_rules import ConfigRules
 from coordinator.machine import MetadataRecord
@@ -163,7 +164,7 @@ class NodeState:
     def _directory_failed(self, path: str, error: OSError) -> None:
         """J25: what lies there answers KAFKA_STORAGE_ERROR, the controller is told; the last directory, and that
         of the metadata, take the node with them."""
-        logger.error("log directory %s has failed: %s", path, error)
+        logger.error("log directory %s has failed: %s", path, reason_of(error))
         if self.replica_manager is not None:
             self.replica_manager.directory_failed()
         if not self._is_open or self.log_manager is None:
@@ -176,7 +177,7 @@ class NodeState:
             self._tell_failures()
             return
         self._on_fault(
-            KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {path} has failed, and {why}: {error}")
+            KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {path} has failed, and {why}: {reason_of(error)}")
         )
 
     def _tell_failures(self) -> None:

@@ -34,6 +34,12 @@ class StorageFault(Exception):
     """A directory that cannot be used as it stands; the text says which, why, and what to do."""
 
 
+def reason_of(error: OSError) -> str:
+    """An I/O error in words: what is wrong, and with which file if the system named one."""
+    what = error.strerror or str(error)
+    return f"{what} ({error.filename})" if error.filename else what
+
+
 class File(Protocol):
     """One open file: reads anywhere, writes at the end. The opener holds the first reference."""
 

@@ -5,6 +5,8 @@ Source: LogManager, MetaPropertiesEnsemble, LocalLog (names of directories).
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable, Mapping
 from random import Random
@@ -80,6 +82,7 @@ class LogDirectory:
         Raises StorageFault for a directory that holds something else, or a metadata log and no word of whose it is;
         OSError if it cannot be read.
         """
+        self._require_no_file()
         found = read_meta_properties(self.files, self.path)
         if found is not None:
             self.identity = found
@@ -91,6 +94,15 @@ class LogDirectory:
                 f"log directory {self.path} holds the metadata of a cluster, but {self.path}/{META_PROPERTIES} does "
                 "not say of which: restore that file, or name another directory (--data, log.dirs)"
             )
+
+    def _require_no_file(self) -> None:
+        """Raise NotADirectoryError, which says so, if the path or one above it is that of a file."""
+        path = self.path
+        while path != os.path.dirname(path) and not self.files.exists(path):
+            path = os.path.dirname(path)
+        if self.files.exists(path) and not self.files.is_directory(path):
+            what = "it is a file" if path == self.path else f"{path} is a file"
+            raise NotADirectoryError(errno.ENOTDIR, f"{what}, not a directory")
 
     def refuse_foreign(self, cluster_id: str, node_id: int) -> None:
         """Raise StorageFault if the directory is another cluster's or node's."""

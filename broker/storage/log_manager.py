@@ -8,20 +8,14 @@ tasks of ``flush_tasks`` off the loop. Source: LogManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from random import Random, SystemRandom
 
 from broker.config_log import LogConfig
 from broker.storage.closing import close_logs
 from broker.storage.files import REFUSED_WRITES, Files, StorageFault
 from broker.storage.log import FlushTask, Log
-from broker.storage.log_directory import (
-    DELETE_SUFFIX,
-    STRAY_SUFFIX,
-    LogDirectory,
-    leaving_name,
-    new_uuid,
-)
+from broker.storage.log_directories import LogDirectories
+from broker.storage.log_directory import DELETE_SUFFIX, STRAY_SUFFIX, LogDirectory, leaving_name
 from broker.storage.partition_metadata import write_topic_id
 from broker.storage.producer_state import ProducerSettings
 from broker.storage.recovery import LogLoading, load_log
@@ -52,7 +46,6 @@ class LogManager:
         ``delete_at_once`` ignores file.delete.delay.ms (a memory node needs the room).
         ``on_directory_failure`` hears of each directory that goes offline, once."""
         self.logs: dict[TopicPartition, Log] = {}
-        self.cluster_id = ""
         self._files = files
         self._config_for_topic = config_for_topic
         # Shared by all logs: a change of it takes effect at once.
@@ -60,70 +53,33 @@ class LogManager:
         self._delete_at_once = delete_at_once
         self._chance = chance or SystemRandom()
         self._on_directory_failure = on_directory_failure
-        self._directories = {path: LogDirectory(files, path) for path in directories}
-        # One that holds no partitions of topics: it is identified and locked as the others, and no more.
-        self._metadata_directory: LogDirectory | None = None
-        if metadata_directory is not None and metadata_directory not in self._directories:
-            self._metadata_directory = LogDirectory(files, metadata_directory)
+        self._directories = LogDirectories(
+            files, directories, metadata_directory, self._chance, on_failure=self._directory_went
+        )
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
         self._to_delete: list[tuple[int, str]] = []
 
     # --- start ----------------------------------------------------------------------------------
 
-    def look(self, *, cluster_id: str | None, node_id: int) -> None:
-        """Read each directory's meta.properties and what is in it; nothing is changed.
+    @property
+    def cluster_id(self) -> str:
+        """The cluster that the directories are of, once looked at."""
+        return self._directories.cluster_id
 
-        Without ``cluster_id`` the directories say it, or a new one is made. Raises StorageFault for a
-        directory that is another broker's or holds something else, and if none can be used.
-        """
-        for directory in self._live():
-            self._try(directory, directory.look)
-        if self._metadata_directory is not None:
-            self._metadata_directory.look()
-        known = next((each.identity.cluster_id for each in self._used() if each.identity.cluster_id), None)
-        self.cluster_id = cluster_id or known or uuid_text(new_uuid(self._chance))
-        for directory in self._used():
-            directory.refuse_foreign(self.cluster_id, node_id)
-        self._require_a_directory()
+    def look(self, *, cluster_id: str | None, node_id: int) -> None:
+        """See ``LogDirectories.look``."""
+        self._directories.look(cluster_id=cluster_id, node_id=node_id)
 
     def open(self, *, cluster_id: str | None, node_id: int) -> None:
-        """Lock the directories, and say in new ones whose they are.
-
-        Raises StorageFault as ``look`` does, and if a directory is in use; OSError for that of the metadata.
-        """
-        if not self.cluster_id:
-            self.look(cluster_id=cluster_id, node_id=node_id)
-        for directory in self._live():
-            self._try(directory, directory.lock)
-        for directory in self._live():
-            self._try(directory, partial(directory.settle_identity, self.cluster_id, node_id, self._chance))
-        if self._metadata_directory is not None:
-            self._metadata_directory.lock()
-            self._metadata_directory.settle_identity(self.cluster_id, node_id, self._chance)
-        self._require_a_directory()
-
-    def _used(self) -> list[LogDirectory]:
-        return [*self._live(), *([] if self._metadata_directory is None else [self._metadata_directory])]
-
-    def _try(self, directory: LogDirectory, act: Callable[[], None]) -> None:
-        """A directory that cannot be used goes offline."""
-        try:
-            act()
-        except OSError as error:
-            self._directory_failed(directory, error)
-
-    def _require_a_directory(self) -> None:
-        if not self._live():
-            why = "; ".join(f"{path}: {each.failure}" for path, each in self._directories.items())
-            way_out = "mend one, or name another (--data, log.dirs)"
-            raise StorageFault(f"no log directory of log.dirs can be used: {why}; {way_out}")
+        """See ``LogDirectories.open``."""
+        self._directories.open(cluster_id=cluster_id, node_id=node_id)
 
     def load(self, *, now_ms: int) -> None:
         """Load every log; those of a directory without the clean shutdown marker are recovered (J.5).
 
         Raises StorageFault for a partition that is there twice, and if no directory can be used.
         """
-        for directory in self._live():
+        for directory in self._directories.live():
             try:
                 directory.read_state()
                 configs: dict[str, LogConfig] = {}
@@ -137,8 +93,8 @@ class LogManager:
                     self._load(directory, topic_partition, path, config, now_ms)
                 self._lower_recovery_points(directory)
             except OSError as error:
-                self._directory_failed(directory, error)
-        self._require_a_directory()
+                self._directories.fail(directory, error)
+        self._directories.require_one()
 
     def _lower_recovery_points(self, directory: LogDirectory) -> None:
         """A log that came back shorter than its recovery point must not have the old one with its new data."""
@@ -184,22 +140,15 @@ class LogManager:
 
     # --- directories ----------------------------------------------------------------------------
 
-    def _live(self) -> list[LogDirectory]:
-        return [directory for directory in self._directories.values() if directory.failure is None]
-
     @property
     def directory_ids(self) -> Mapping[str, bytes]:
         """Directory id (16 bytes) of each directory that can be used, by path."""
-        return {each.path: each.identity.directory_id or bytes(16) for each in self._live()}
+        return self._directories.ids(failed=False)
 
     @property
     def failed_directories(self) -> Mapping[str, bytes]:
         """Directory id of each directory that failed, by path (zeros if it was never read)."""
-        return {
-            each.path: each.identity.directory_id or bytes(16)
-            for each in self._directories.values()
-            if each.failure is not None
-        }
+        return self._directories.ids(failed=True)
 
     def directory_of(self, topic_partition: TopicPartition) -> str:
         """Path of the log directory a log lies in."""
@@ -216,22 +165,19 @@ class LogManager:
 
     @property
     def previous_broker_epoch(self) -> int:
-        """Broker epoch of the last clean stop; -1 if a directory had none, failed, or they differ."""
-        epochs = {each.last_broker_epoch if each.failure is None else -1 for each in self._directories.values()}
-        return epochs.pop() if len(epochs) == 1 else -1
+        """See ``LogDirectories.previous_broker_epoch``."""
+        return self._directories.previous_broker_epoch
 
     def _log_failed(self, log: Log, error: OSError) -> None:
         directory = self._directory_of.get(log.topic_partition)
         if directory is not None:
-            self._directory_failed(directory, error)
+            self._directories.fail(directory, error)
 
-    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
-        if directory.failure is not None:
-            return
-        directory.failure = str(error)
+    def _directory_went(self, directory: LogDirectory, error: OSError) -> None:
+        """A directory is offline: so is every log in it."""
         for topic_partition, log in self.logs.items():
             if self._directory_of[topic_partition] is directory and log.offline is None:
-                log.offline = f"log directory {directory.path} failed: {error}"
+                log.offline = f"log directory {directory.path} failed: {directory.failure}"
         if self._on_directory_failure is not None:
             self._on_directory_failure(directory.path, error)
 
@@ -286,7 +232,7 @@ class LogManager:
         log.topic_id_is_durable = False
 
     def _emptiest_directory(self) -> LogDirectory:
-        live = self._live()
+        live = self._directories.live()
         if not live:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "all log directories (log.dirs) failed")
         if len(live) == 1:
@@ -295,7 +241,7 @@ class LogManager:
         for directory in self._directory_of.values():
             if directory.path in counts:
                 counts[directory.path] += 1
-        return self._directories[min(counts, key=lambda path: counts[path])]
+        return min(live, key=lambda directory: counts[directory.path])
 
     def _create(self, topic_partition: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
         place = self._emptiest_directory()
@@ -304,7 +250,7 @@ class LogManager:
             self._files.make_directory(path)
             log = self._load_log(place, topic_partition, path, config, now_ms, is_new=True)
         except OSError as error:
-            self._directory_failed(place, error)
+            self._directories.fail(place, error)
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make the log of {topic_partition}: {error}"
             ) from error
@@ -348,7 +294,7 @@ class LogManager:
         try:
             self._files.rename(log.directory, path)
         except OSError as error:
-            self._directory_failed(directory, error)
+            self._directories.fail(directory, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot delete {topic_partition}: {error}") from error
         log.moved(path)
         return path
@@ -378,9 +324,9 @@ class LogManager:
                 log.fail(error)
 
     def _fail_path(self, path: str, error: OSError) -> None:
-        directory = self._directories.get(path.rpartition("/")[0])
+        directory = self._directories.by_path.get(path.rpartition("/")[0])
         if directory is not None:
-            self._directory_failed(directory, error)
+            self._directories.fail(directory, error)
 
     def next_expiry_ms(self) -> int | None:
         """When the first segment of any log becomes too old; None if none ever does."""
@@ -426,12 +372,12 @@ class LogManager:
     # --- checkpoints ----------------------------------------------------------------------------
 
     def _by_directory(self) -> Iterator[tuple[LogDirectory, list[Log]]]:
-        logs: dict[str, list[Log]] = {directory.path: [] for directory in self._live()}
+        logs: dict[str, list[Log]] = {directory.path: [] for directory in self._directories.live()}
         for topic_partition, log in self.logs.items():
             if log.offline is None:
                 logs[self._directory_of[topic_partition].path].append(log)
         for path, held in logs.items():
-            yield self._directories[path], held
+            yield self._directories.by_path[path], held
 
     def _checkpoint(self, write: Callable[[LogDirectory, list[Log]], None]) -> None:
         for directory, logs in self._by_directory():
@@ -440,7 +386,7 @@ class LogManager:
             except OSError as error:
                 # Without room the old file stays, which is safe: the next interval tries again.
                 if error.errno not in REFUSED_WRITES:
-                    self._directory_failed(directory, error)
+                    self._directories.fail(directory, error)
 
     def checkpoint_high_watermarks(self) -> None:
         """replication-offset-checkpoint (every replica.high.watermark.checkpoint.interval.ms)."""
@@ -481,20 +427,16 @@ class LogManager:
                 directory.write_cleaner_offsets(logs)
                 directory.write_clean_shutdown(broker_epoch)
             except OSError as error:
-                self._directory_failed(directory, error)
+                self._directories.fail(directory, error)
             except KafkaError:
                 continue  # The directory is offline now, and whoever listens was told.
         for log in self.logs.values():
             if log.offline is not None:
                 log.close()
-        self._unlock()
+        self._directories.unlock()
 
     def abandon(self) -> None:
         """Let go of every file and lock without a clean end: what is there is to be deleted."""
         for log in self.logs.values():
             log.segments.close_files()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        for directory in filter(None, (*self._directories.values(), self._metadata_directory)):
-            directory.unlock()
+        self._directories.unlock()

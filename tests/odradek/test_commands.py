@@ -253,6 +253,14 @@ def test_u14_start_refuses_in_one_sentence(arguments: list[str], exit_code: int,
     assert done.stdout == ""
 
 
+def test_a_data_directory_that_is_a_file_is_told_once() -> None:
+    command = [sys.executable, "-m", "odradek", "start", "--port", "0", "--data", os.devnull]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"log directory {os.devnull} cannot be used: it is a file, not a directory" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
 def test_a_data_directory_that_is_in_use_is_told(tmp_path: Path) -> None:
     with Broker(data=tmp_path):
         command = [sys.executable, "-m", "odradek", "start", "--port", "0", "--data", str(tmp_path)]

@@ -12,7 +12,7 @@ from log_fixture import NOW_MS, all_batches, append, idempotent, numbered
 from broker.config_log import LogConfig
 from broker.storage.closing import SYNCED_SINGLY_MAX
 from broker.storage.faulty_files import Crash, Fault, FaultyFiles
-from broker.storage.files import DiskFiles, Files, StorageFault
+from broker.storage.files import DiskFiles, Files, StorageFault, reason_of
 from broker.storage.log_manager import LogManager
 from broker.storage.memory_files import MemoryFiles
 from wire.errors import ErrorCode, KafkaError
@@ -133,6 +133,52 @@ def test_without_any_directory_the_node_does_not_start() -> None:
     files.fail("list", "/data")
     with pytest.raises(StorageFault, match=r"no log directory of log\.dirs can be used: /data: .*Input/output error"):
         started(files)
+
+
+@pytest.mark.parametrize(
+    ("others", "metadata", "names"),
+    [
+        ((), None, r"no log directory of log\.dirs can be used: {bad}: {why}; mend it, or name another"),
+        ((), "{bad}", r"log directory {bad} cannot be used: {why}; .* mend it, or name another \(--data, log\.dirs\)"),
+        (("good",), "{bad}", r"log directory {bad} cannot be used: {why}; .* another \(--data, log\.dirs\)"),
+        (("good",), "{bad}/..", r"log directory {bad}/\.\. cannot be used: .* another \(metadata\.log\.dir\)"),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "/data"])
+def test_a_file_in_the_place_of_a_directory_is_named_once(
+    tmp_path: Path, others: tuple[str, ...], metadata: str | None, names: str, below: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    bad = f"{file}{below}"
+    why = f"{file} is a file, not a directory" if below else "it is a file, not a directory"
+    told: list[str] = []
+    directories = [bad, *(str(tmp_path / name) for name in others)]
+    with pytest.raises(StorageFault, match=names.format(bad=bad, why=why)) as caught:
+        started(
+            DiskFiles(),
+            *directories,
+            metadata_directory=metadata and metadata.format(bad=bad),
+            on_directory_failure=lambda path, error: told.append(path),
+        )
+    assert "Errno" not in str(caught.value)
+    assert told == [], "the sentence says it, nothing else is to"
+
+
+def test_a_file_in_the_place_of_one_of_two_directories_takes_that_offline(tmp_path: Path) -> None:
+    bad, good = tmp_path / "bad", tmp_path / "good"
+    bad.write_bytes(b"")
+    told: list[str] = []
+    manager = started(
+        DiskFiles(),
+        str(good),
+        str(bad),
+        metadata_directory=str(good),
+        on_directory_failure=lambda path, error: told.append(f"{path}: {reason_of(error)}"),
+    )
+    assert told == [f"{bad}: it is a file, not a directory"]
+    assert list(manager.directory_ids) == [str(good)]
+    manager.close(now_ms=NOW_MS)
 
 
 def test_no_room_refuses_the_append_and_leaves_the_log_as_it_was() -> None:
