@@ -78,6 +78,7 @@ class Connection:
             if not future.done():
                 _fail(future)
         self._waiting.clear()
+        self._writer.close()
 
 
 def _fail(future: asyncio.Future[Any]) -> None:

@@ -7,6 +7,7 @@ import json
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.crash.requests import Broken
@@ -41,12 +42,13 @@ def free_port() -> int:
 class Node:
     """`start`, then `kill` or `stop`; what it said on standard error is kept in a file."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` go over those that all nodes here have."""
         self.data = home / "data"
         self.port = free_port()
         self.said = home / "node.log"
         self._process: asyncio.subprocess.Process | None = None
-        self._settings = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
+        self._settings = [part for name, value in {**SETTINGS, **(settings or {})}.items() for part in ("--set", f"{name}={value}")]
 
     async def spawn(self) -> asyncio.subprocess.Process:
         """Begin to start it."""

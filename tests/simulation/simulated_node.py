@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +25,7 @@ from broker.node_state import NodeState
 from broker.security.authorizer import AllowAllAuthorizer
 from broker.storage.faulty_files import Crash, Fault, FaultyFiles
 from tests.broker.message_client import MessageClient
+from tests.simulation.transport import Disconnected
 from tests.simulation.virtual_loop import VirtualLoop
 
 if TYPE_CHECKING:
@@ -40,17 +41,23 @@ SETTINGS = {
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-class Disconnected(Exception):
-    """The node is down, or the answer was lost: the client cannot know what has happened."""
-
-
 class SimulatedNode:
     """One node that can be killed at any write and started again over what it left."""
 
-    def __init__(self, loop: VirtualLoop, random: Random, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        random: Random,
+        settings: Mapping[str, str] | None = None,
+        *,
+        power_loss: bool = False,
+    ) -> None:
+        """`power_loss`: deaths take what was not synced; the node then syncs before it acknowledges."""
+        settings = {**(settings or {}), **({"odradek.flush.on.acknowledge": "true"} if power_loss else {})}
         self.loop = loop
+        self._power_loss = power_loss
         self._random = random
-        self._settings = {**SETTINGS, **(settings or {})}
+        self._settings = {**SETTINGS, **settings}
         self._files = FaultyFiles(clock_ms=loop.now_ms)
         self._state: NodeState | None = None
         self._dispatcher: Dispatcher | None = None
@@ -64,6 +71,14 @@ class SimulatedNode:
         """The running node's parts, for checks; a node that is down has none."""
         assert self._state is not None, "the node is down"
         return self._state
+
+    def time(self) -> float:
+        """Virtual seconds."""
+        return self.loop.time()
+
+    def now_ms(self) -> int:
+        """Virtual wall time in milliseconds."""
+        return self.loop.now_ms()
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -120,10 +135,24 @@ class SimulatedNode:
         number = len(self._files.calls) + after_writes
         self._files.faults[number] = Fault("crash", written=self._random.choice([0, 0, 17, 61, 100_000]))
 
-    @property
-    def has_died(self) -> bool:
-        """A planned crash has happened."""
-        return self._files.crashed
+    async def go_down(self, random: Random, note: Callable[[str], None]) -> None:
+        """Die at once or at a write, or stop."""
+        way = random.choice(["at once", "at a write", "at a write", "cleanly"])
+        if way == "cleanly":
+            note("the node is stopped")
+            await self.stop()
+            return
+        if way == "at a write":
+            await self._die_at_a_write(random.randint(0, 120))
+        note("the node dies")
+        self.kill(power_loss=random if self._power_loss else None)
+
+    async def _die_at_a_write(self, after_writes: int) -> None:
+        self.kill_at_write(after_writes)
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            if self._files.crashed:
+                return
 
     async def stop(self) -> None:
         """A clean end."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.simulation.simulated_node import Disconnected, SimulatedClient, SimulatedNode
 from tests.simulation.transaction_history import History, Outcome, Partition, Transaction
+from tests.simulation.transport import Client, Disconnected, Transport
 from wire.errors import ErrorCode
 from wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -58,7 +58,7 @@ NEVER = frozenset(
     }
 )
 BACKOFF_S = 0.05
-MINUTES_OF_PATIENCE_S = 180.0
+PATIENCE_S = 180.0
 
 
 class Fenced(Exception):
@@ -73,21 +73,33 @@ class GaveUp(Exception):
 class World:
     """What all clients share."""
 
-    node: SimulatedNode
+    transport: Transport
     random: Random
     history: History = field(default_factory=History)
     trace: list[str] = field(default_factory=list)
     loss: float = 0.02
     """How often a request, or an answer, is lost."""
+    pace: float = 1.0
+    """How many seconds of the transport a second of the clients takes."""
+    late: list[asyncio.Task[None]] = field(default_factory=list)
+    """Batches that their producer has given up, and that may still arrive."""
     numbers: Any = field(default_factory=itertools.count)
 
     def note(self, text: str) -> None:
         """A line of the trace, with the moment."""
-        self.trace.append(f"{self.node.loop.time():10.3f} {text}")
+        self.trace.append(f"{self.transport.time():10.3f} {text}")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, in seconds of the clients."""
+        await asyncio.sleep(seconds * self.pace)
+
+    def paced_ms(self, timeout_ms: int) -> int:
+        """A timeout of the clients as the node is told of it."""
+        return round(timeout_ms * self.pace)
 
     async def insist(
         self,
-        client: SimulatedClient,
+        client: Client,
         ask: Callable[[], Awaitable[Any]],
         code_of: Callable[[Any], int],
         *,
@@ -98,7 +110,7 @@ class World:
         without an answer."""
         was_lost = False
         answer: Any = None
-        began = self.node.loop.time()
+        began = self.transport.time()
         for attempt in itertools.count(1):
             try:
                 answer = await ask()
@@ -106,18 +118,18 @@ class World:
                 was_lost = True
                 if attempts is not None and attempt >= attempts:
                     raise GaveUp from None
-                await self.node.is_up.wait()
+                await self.transport.is_up.wait()
             else:
                 code = ErrorCode(code_of(answer))
                 assert code not in NEVER, f"an honest client gets {code.name}: {answer}"
                 if code not in RETRIABLE:
                     return answer, code, was_lost
-            waited_s = self.node.loop.time() - began
-            assert waited_s < MINUTES_OF_PATIENCE_S, f"NoStuckOffset: for minutes nothing better than {answer}"
+            waited_s = self.transport.time() - began
+            assert waited_s < PATIENCE_S, f"NoStuckOffset: for {waited_s:.0f} s nothing better than {answer}"
             await asyncio.sleep(BACKOFF_S * self.random.choice([1, 1, 2, 4]))
         raise AssertionError("unreachable")
 
-    def call(self, client: SimulatedClient, request: Any, version: int) -> Awaitable[Any]:
+    def call(self, client: Client, request: Any, version: int) -> Awaitable[Any]:
         """One attempt, which the network may lose."""
         return client.call(
             request,
@@ -148,7 +160,7 @@ class Sender:
 
     def __init__(self, world: World, transactional_id: str | None) -> None:
         self.world = world
-        self.client = world.node.client()
+        self.client = world.transport.client()
         self.transactional_id = transactional_id
         self.producer_id = -1
         self.producer_epoch = -1
@@ -164,7 +176,7 @@ class Sender:
         """InitProducerId. Raises Fenced."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
-            transaction_timeout_ms=timeout_ms,
+            transaction_timeout_ms=self.world.paced_ms(timeout_ms),
             producer_id=self.producer_id if says_who else -1,
             producer_epoch=self.producer_epoch if says_who else -1,
         )
@@ -183,7 +195,7 @@ class Sender:
         GaveUp (the batch is then delivered late, or never)."""
         sequence = self.sequences.get(partition, 0)
         batch = build_batch(
-            [NewRecord(key=b"k", value=value, timestamp=self.world.node.loop.now_ms()) for value in values],
+            [NewRecord(key=b"k", value=value, timestamp=self.world.transport.now_ms()) for value in values],
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
@@ -196,7 +208,7 @@ class Sender:
             )
         except GaveUp:
             if self.world.random.random() < 0.7:
-                self.world.node.spawn(self._deliver_late(request, version), "late")
+                self.world.late.append(self.world.transport.spawn(self._deliver_late(request, version), "late"))
             raise
         if code in FENCED:
             raise Fenced
@@ -204,7 +216,7 @@ class Sender:
         self.sequences[partition] = sequence + len(values)
 
     async def _deliver_late(self, request: ProduceRequest, version: int) -> None:
-        await asyncio.sleep(self.world.random.choice([0.01, 0.1, 1, 15, 40]))
+        await self.world.sleep(self.world.random.choice([0.01, 0.1, 1, 15, 40]))
         try:
             answer = await self.client.call(request, version)
         except Disconnected:
@@ -341,7 +353,7 @@ class CommittedReader:
 
     def __init__(self, world: World, partition: Partition, offset: int = 0) -> None:
         self.world = world
-        self.client = world.node.client()
+        self.client = world.transport.client()
         self.partition = partition
         self.position = offset
         self.last_stable_offset = -1
@@ -372,7 +384,7 @@ class CommittedReader:
             lambda: self.world.call(self.client, request, 12),
             lambda answer: answer.responses[0].partitions[0].error_code,
         )
-        assert code is ErrorCode.NONE, code.name
+        assert code is ErrorCode.NONE, f"StablePast: {self.partition} was read up to {self.position}: {code.name}"
         found = answer.responses[0].partitions[0]
         self.last_stable_offset, self.high_watermark = found.last_stable_offset, found.high_watermark
         return self._records(found)
@@ -406,7 +418,7 @@ class CommittedReader:
                 return records
 
 
-async def committed_offset(world: World, client: SimulatedClient, group: str, partition: Partition) -> int:
+async def committed_offset(world: World, client: Client, group: str, partition: Partition) -> int:
     """OffsetFetch with require_stable, until it is stable; 0 where nothing was committed."""
     request = OffsetFetchRequest(
         groups=[

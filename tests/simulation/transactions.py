@@ -2,365 +2,25 @@
 
     python -m tests.simulation.transactions --seed 7
 
-A seed decides everything: who does what, which answers are lost, at which write the node dies. After the
-load all must come to rest, and the invariants of `transaction_history` must hold.
+A seed decides everything: who does what, which answers are lost, at which write the node dies. The same
+workload runs against a process that is killed: python3 dev.py crash --workload transactions.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import logging
 import os
 import sys
-from collections import Counter
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from broker.storage.faulty_files import Crash
-from tests.simulation.simulated_node import Disconnected, SimulatedNode
-from tests.simulation.transaction_clients import (
-    CommittedReader,
-    Fenced,
-    GaveUp,
-    Sender,
-    TransactionalProducer,
-    World,
-    committed_offset,
-)
-from tests.simulation.transaction_history import (
-    Partition,
-    check_order,
-    check_stable_past,
-    check_sum,
-)
+from tests.simulation.simulated_node import SimulatedNode
+from tests.simulation.transaction_workload import Plan, Report, Workload
+from tests.simulation.transport import Disconnected
 from tests.simulation.virtual_loop import VirtualLoop, run
-from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from wire.messages.find_coordinator import FindCoordinatorRequest
-from wire.messages.list_transactions import ListTransactionsRequest
-
-DATA: list[Partition] = [("data", index) for index in range(3)]
-INPUT: list[Partition] = [("in", index) for index in range(2)]
-OUTPUT: list[Partition] = [("out", index) for index in range(2)]
-GROUP = "processors"
-QUIET_S = 100.0
-"""Longer than any transaction timeout here and the coordinator's next look at it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run consists of; drawn from its seed."""
-
-    seed: int
-    duration_s: float
-    transactional_ids: int
-    zombies: float
-    """How often an instance goes on after another has taken its place."""
-    loss: float
-    deaths: int
-    power_loss: bool
-    """Deaths take what was not synced; the node then syncs before it acknowledges."""
-
-    @classmethod
-    def of_seed(cls, seed: int, duration_s: float = 60.0) -> Plan:
-        """The plan of a seed."""
-        random = Random(seed)
-        return cls(
-            seed=seed,
-            duration_s=duration_s,
-            transactional_ids=random.choice([1, 2, 4]),
-            zombies=random.choice([0.0, 0.2, 0.5]),
-            loss=random.choice([0.0, 0.01, 0.05]),
-            deaths=random.choice([0, 2, 6]),
-            power_loss=random.random() < 0.3,
-        )
-
-
-class Gone(Exception):
-    """A client's process has ended in the middle of its work."""
-
-
-@dataclass(slots=True)
-class Report:
-    """What a run came to."""
-
-    plan: Plan
-    trace: list[str]
-    outcomes: Counter[str]
-    transformed: int
-    starts: int
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for two runs that did the same at the same moments."""
-        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:16]
-
-    def __str__(self) -> str:
-        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
-        return (
-            f"seed {self.plan.seed}: {outcomes} transactions, {self.transformed} transformed, "
-            f"{self.starts} starts, fingerprint {self.fingerprint}"
-        )
-
-
-class Simulation:
-    """One run."""
-
-    def __init__(self, loop: VirtualLoop, plan: Plan) -> None:
-        self.loop = loop
-        self.plan = plan
-        self.random = Random(plan.seed)
-        settings = {"odradek.flush.on.acknowledge": "true"} if plan.power_loss else {}
-        self.node = SimulatedNode(loop, Random(plan.seed + 1), settings)
-        self.world = World(self.node, self.random, loss=plan.loss)
-        self.seen: dict[Partition, dict[int, bytes]] = {}
-        self.seen_until: dict[Partition, int] = {}
-        self.faults: list[str] = []
-        self._is_over = False
-        self._tasks: list[asyncio.Task[Any]] = []
-        loop.set_exception_handler(self._noticed)
-
-    def _noticed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Something failed in a task or timer of the node that nobody waits for."""
-        error = context.get("exception")
-        if not isinstance(error, Crash | Disconnected | asyncio.CancelledError):
-            self.faults.append(f"{context.get('message')}: {error!r}")
-
-    # --- the run ------------------------------------------------------------------------------
-
-    async def run(self) -> Report:
-        """Load, death, rest, checks."""
-        task = asyncio.current_task()
-        assert task is not None
-        task.set_name("sim:main")
-        await self.node.start()
-        await self._create_topics()
-        self._spawn_all()
-        await self._load()
-        await asyncio.sleep(QUIET_S)
-        assert not self.faults, self.faults
-        transformed = await self._check()
-        await self.node.stop()
-        outcomes = Counter(each.outcome.value for each in self.world.history.transactions.values())
-        return Report(self.plan, self.world.trace, outcomes, transformed, self.node.starts)
-
-    async def _load(self) -> None:
-        """Until the time is over and every client has come to its end. The first failure ends it all."""
-        self.loop.call_later(self.plan.duration_s, self._end_load)
-        while running := [task for task in self._tasks if not task.done()]:
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-
-    def _end_load(self) -> None:
-        self._is_over = True
-
-    async def _create_topics(self) -> None:
-        topics = [
-            CreatableTopic(name=partitions[0][0], num_partitions=len(partitions), replication_factor=1)
-            for partitions in (DATA, INPUT, OUTPUT)
-        ]
-        client = self.node.client()
-        answer = await client.call(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
-        assert not any(topic.error_code for topic in answer.topics), answer
-        # Looking for its coordinator makes the topic of groups.
-        await client.call(FindCoordinatorRequest(coordinator_keys=[GROUP], key_type=0), 4)
-
-    def _spawn_all(self) -> None:
-        for number in range(self.plan.transactional_ids):
-            self._spawn(self._live(f"x{number}"), f"x{number}")
-        for number in range(2):
-            self._spawn(self._write_plainly(f"plain{number}"), f"plain{number}")
-        for place, partition in enumerate(INPUT):
-            self._spawn(self._process(partition, OUTPUT[place], f"p{place}"), f"p{place}")
-            if self.plan.zombies:
-                self._spawn(self._process(partition, OUTPUT[place], f"p{place}"), f"p{place}-rival")
-        for partition in (DATA[0], OUTPUT[0]):
-            self._spawn(self._observe(partition), f"reader of {partition}")
-        self._spawn(self._nemesis(), "nemesis")
-
-    def _spawn(self, coroutine: Any, name: str) -> None:
-        self._tasks.append(self.node.spawn(coroutine, name))
-
-    async def _pause(self) -> None:
-        await asyncio.sleep(self.random.choice([0.01, 0.1, 0.5]))
-
-    # --- producers ----------------------------------------------------------------------------
-
-    async def _live(self, transactional_id: str) -> None:
-        """One instance after the other; some go on although another has taken over."""
-        while not self._is_over:
-            producer = TransactionalProducer(
-                self.world,
-                transactional_id,
-                bumps=self.random.random() < 0.6,
-                timeout_ms=self.random.choice([5_000, 60_000]),
-            )
-            goes_on = await self._work(producer, self.random.randint(1, 8), opens=True)
-            if goes_on and self.random.random() < self.plan.zombies:
-                self._spawn(self._work(producer, self.random.randint(1, 4)), "zombie")
-
-    async def _work(self, producer: TransactionalProducer, transactions: int, *, opens: bool = False) -> bool:
-        """Some transactions; False if the process is gone for good."""
-        try:
-            if opens:
-                await producer.open()
-            for _ in range(transactions):
-                if self._is_over:
-                    break
-                await self._transact(producer)
-                await self._pause()
-        except Fenced:
-            self.world.note(f"{producer.name} is fenced")
-        except Gone:
-            return False
-        return True
-
-    async def _transact(self, producer: TransactionalProducer) -> None:
-        random = self.random
-        transaction = producer.begin()
-        commit, is_in_doubt = random.random() < 0.7, False
-        try:
-            for _ in range(random.randint(0, 4)):
-                attempts = 2 if random.random() < 0.1 else None
-                await producer.write(transaction, random.choice(DATA), [b""] * random.randint(1, 3), attempts)
-                if random.random() < 0.04:
-                    await asyncio.sleep(random.choice([4, 12, 30]))
-            if random.random() < 0.05:
-                # The process hangs. If it is gone for good, nobody but the coordinator ends its transaction.
-                await asyncio.sleep(random.choice([5, 70]))
-                if random.random() < 0.5:
-                    raise Gone
-        except GaveUp:
-            commit, is_in_doubt = False, True
-        await producer.end(transaction, commit=commit and bool(transaction.values))
-        if is_in_doubt:
-            await producer.recover()
-
-    async def _write_plainly(self, name: str) -> None:
-        """An idempotent producer between the transactions."""
-        sender = Sender(self.world, None)
-        await sender.init()
-        number = 0
-        while not self._is_over:
-            partition = self.random.choice(DATA + INPUT)
-            values = [f"{name}/{number}#{index}|".encode() for index in range(self.random.randint(1, 3))]
-            number += 1
-            plain = self.world.history.plain
-            plain |= dict.fromkeys(values, False)
-            await sender.send(partition, values, 12)
-            plain |= dict.fromkeys(values, True)
-            await self._pause()
-
-    # --- consume, transform, produce ----------------------------------------------------------
-
-    async def _process(self, source: Partition, target: Partition, transactional_id: str) -> None:
-        """Copy committed inputs with their offsets; whoever is fenced begins anew, as a new instance."""
-        while not self._is_over:
-            producer = TransactionalProducer(
-                self.world, transactional_id, bumps=self.random.random() < 0.7, timeout_ms=10_000
-            )
-            try:
-                await producer.open()
-                await self._copy(producer, source, target)
-            except Fenced:
-                await asyncio.sleep(self.random.choice([0.1, 1, 3]))
-
-    async def _copy(self, producer: TransactionalProducer, source: Partition, target: Partition) -> None:
-        position = await committed_offset(self.world, producer.client, GROUP, source)
-        reader = CommittedReader(self.world, source, position)
-        for _ in range(self.random.randint(3, 15)):
-            if self._is_over:
-                return
-            records = await reader.poll()
-            if not records:
-                await self._pause()
-                continue
-            transaction = producer.begin()
-            await producer.write(transaction, target, [value for _, value in records])
-            await producer.commit_offset(GROUP, source, reader.position)
-            commit = self.random.random() < 0.8
-            await producer.end(transaction, commit=commit)
-            if not commit:
-                return
-
-    async def _observe(self, partition: Partition) -> None:
-        reader = CommittedReader(self.world, partition)
-        seen = self.seen[partition] = {}
-        while not self._is_over:
-            seen.update(await reader.poll())
-            self.seen_until[partition] = reader.position
-            assert reader.last_stable_offset <= reader.high_watermark
-            await asyncio.sleep(self.random.choice([0.05, 0.3]))
-
-    # --- death --------------------------------------------------------------------------------
-
-    async def _nemesis(self) -> None:
-        for _ in range(self.plan.deaths):
-            await asyncio.sleep(self.random.uniform(0, self.plan.duration_s / (self.plan.deaths + 1)))
-            if self._is_over:
-                return
-            way = self.random.choice(["at once", "at a write", "at a write", "cleanly"])
-            if way == "cleanly":
-                self.world.note("the node is stopped")
-                await self.node.stop()
-            else:
-                if way == "at a write":
-                    await self._wait_for_death_at_a_write()
-                self.world.note("the node dies")
-                self.node.kill(power_loss=self.random if self.plan.power_loss else None)
-            await asyncio.sleep(self.random.choice([0, 0.5, 5]))
-            await self.node.start()
-            self.world.note("the node is back")
-
-    async def _wait_for_death_at_a_write(self) -> None:
-        self.node.kill_at_write(self.random.randint(0, 120))
-        for _ in range(200):
-            await asyncio.sleep(0.05)
-            if self.node.has_died:
-                return
-
-    # --- checks -------------------------------------------------------------------------------
-
-    async def _check(self) -> int:
-        """All invariants; returns how many inputs were transformed."""
-        self.world.loss = 0.0
-        final: dict[Partition, dict[int, bytes]] = {}
-        for partition in DATA + INPUT + OUTPUT:
-            reader = CommittedReader(self.world, partition)
-            final[partition] = dict(await reader.poll_to_end())
-            assert reader.position == reader.last_stable_offset == reader.high_watermark, (
-                f"NoStuckOffset: {partition} is read up to {reader.position}, its last stable offset is "
-                f"{reader.last_stable_offset} of {reader.high_watermark}"
-            )
-        read = {partition: list(values.values()) for partition, values in final.items()}
-        self.world.history.check_committed(read)
-        check_order({partition: read[partition] for partition in DATA + INPUT})
-        check_stable_past(self.seen, final, self.seen_until)
-        await self._check_ids()
-        return await self._check_sum(final)
-
-    async def _check_ids(self) -> None:
-        listed = await self.node.client().call(ListTransactionsRequest(), 2)
-        assert not listed.error_code
-        busy = {
-            each.transactional_id: each.transaction_state
-            for each in listed.transaction_states
-            if each.transaction_state not in ("Empty", "CompleteCommit", "CompleteAbort")
-        }
-        assert not busy, f"NoStuckOffset: {busy}"
-
-    async def _check_sum(self, final: dict[Partition, dict[int, bytes]]) -> int:
-        transformed = 0
-        for source, target in zip(INPUT, OUTPUT, strict=True):
-            until = await committed_offset(self.world, self.node.client(), GROUP, source)
-            inputs = [value for offset, value in final[source].items() if offset < until]
-            outputs = [value.partition(b"|")[2] for value in final[target].values()]
-            check_sum(inputs, outputs, f"{source} to {target}")
-            transformed += len(inputs)
-        return transformed
 
 
 def simulate(plan: Plan) -> Report:
@@ -368,7 +28,22 @@ def simulate(plan: Plan) -> Report:
     logging.getLogger("broker").setLevel(logging.CRITICAL)
 
     async def main(loop: VirtualLoop) -> Report:
-        return await Simulation(loop, plan).run()
+        faults: list[str] = []
+
+        def noticed(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            """Something failed in a task or timer of the node that nobody waits for."""
+            error = context.get("exception")
+            if not isinstance(error, Crash | Disconnected | asyncio.CancelledError):
+                faults.append(f"{context.get('message')}: {error!r}")
+
+        loop.set_exception_handler(noticed)
+        node = SimulatedNode(loop, Random(plan.seed + 1), power_loss=plan.power_loss)
+        task = asyncio.current_task()
+        assert task is not None
+        task.set_name("sim:main")
+        report = await Workload(node, plan).run()
+        assert not faults, faults
+        return report
 
     return run(main)
 
@@ -396,7 +71,7 @@ def main(arguments: list[str]) -> int:
         else:
             if options.trace:
                 print("\n".join(report.trace))
-            print(report, flush=True)
+            print(f"{report}, fingerprint {report.fingerprint}", flush=True)
     return 1 if failed else 0
 
 
