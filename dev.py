@@ -10,7 +10,7 @@ python3 dev.py parity [--record]    compare answers with Apache Kafka's, request
 python3 dev.py simulate [options]   a node in virtual time: random clients, lost answers, deaths, from a --seed
 python3 dev.py crash [options]      kill a node under load at random moments, check that all it promised holds;
                                     --full, --cycles N; --workload transactions: the clients of simulate
-python3 dev.py bench [options]      measure, side by side with Apache Kafka where it is given
+python3 dev.py bench [subject]      measure, side by side with Apache Kafka: clients, log, partitions
 python3 dev.py reference ...        start Apache Kafka 4.4.0, or run one of its tools
 python3 dev.py odradek ...          any other command of the command line (topics, consume, health ...)
 """

@@ -1,95 +1,71 @@
-"""Many partitions on one node: `python benchmarks/partitions.py [--partitions N]`.
+"""Many partitions on one node: `python3 dev.py bench partitions`.
 
-Makes topics until there are so many partitions, writes a record into each, stops, starts over the same directory (after
-a clean stop, and after a kill), and rests. Prints times, memory, open descriptors and processor time; each should grow
-with the number of partitions no more than linearly, and descriptors not beyond their bound.
+Makes topics until there are so many partitions, writes a record into each, reads one, stops, starts over the same
+directory (after a clean stop, and after a kill), rests, and deletes all topics. Everything should grow with the number
+of partitions no more than linearly, and a node's open files not beyond half of what its process may open.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
 import signal
-import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
+from collections.abc import Callable
 
-from confluent_kafka import Producer
+from brokers import TIMEOUT_S, Kafka, NotStarted, Odradek, descriptors, memory_mb, prepared, processor_s
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-ROOT = Path(__file__).resolve().parent.parent
 PARTITIONS = 10_000
 PARTITIONS_PER_TOPIC = 100
+TOPICS_PER_REQUEST = 10
 IDLE_S = 10.0
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+SETTLE_S = 15.0
 DESCRIPTORS_MAX = 4096
 
-
-class Node:
-    """A node over a directory that stays."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.bootstrap_servers = ""
-
-    def start(self) -> float:
-        """Seconds from the command to the ready line."""
-        began = time.monotonic()
-        command = [sys.executable, "-m", "odradek", "start", "--json", "--port", "0", "--data", str(self.data)]
-        self.process = subprocess.Popen(
-            ["bash", "-c", f'ulimit -n {DESCRIPTORS_MAX} && exec "$@"', "bash", *command],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"the node did not start; it ended with {self.process.wait()}")
-        self.bootstrap_servers = json.loads(line)["bootstrap_servers"]
-        return time.monotonic() - began
-
-    def end(self, number: int) -> float:
-        """Seconds until it is gone after a signal."""
-        began = time.monotonic()
-        self.process.send_signal(number)
-        self.process.wait(300)
-        return time.monotonic() - began
-
-    @property
-    def memory_mb(self) -> float:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-    @property
-    def descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    @property
-    def processor_s(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+# (name, unit, whether more is better)
+MEASURES = {
+    "create": ("create the topics", "s", False),
+    "write": ("write a record into each partition", "s", False),
+    "memory": ("memory after that", "MB", False),
+    "descriptors": ("open files after that", "", False),
+    "read": ("read one partition", "ms", False),
+    "stop": ("clean stop", "s", False),
+    "start_clean": ("start after a clean stop", "s", False),
+    "memory_started": ("memory after that", "MB", False),
+    "idle": ("processor when idle", "%", False),
+    "start_killed": ("start after a kill", "s", False),
+    "delete": ("delete the topics", "s", False),
+}
 
 
-def create(node: Node, partitions: int) -> list[NewTopic]:
-    """Topics of a hundred partitions, ten at a request."""
-    admin = AdminClient({"bootstrap.servers": node.bootstrap_servers})
-    count = -(-partitions // PARTITIONS_PER_TOPIC)
-    topics = [NewTopic(f"many-{number}", min(PARTITIONS_PER_TOPIC, partitions), 1) for number in range(count)]
-    for place in range(0, len(topics), 10):
-        for future in admin.create_topics(topics[place : place + 10], operation_timeout=60).values():
-            future.result(120)
-    return topics
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partitions", type=int, default=PARTITIONS, help=f"how many ({PARTITIONS})")
 
 
-def write(node: Node, topics: list[NewTopic]) -> None:
+def timed(act: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+def new_topics(partitions: int) -> list[NewTopic]:
+    """Topics of a hundred partitions each, so many in all."""
+    size = min(PARTITIONS_PER_TOPIC, partitions)
+    return [NewTopic(f"many-{number}", size, 1) for number in range(partitions // size)]
+
+
+def create(address: str, topics: list[NewTopic]) -> None:
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
+    for place in range(0, len(topics), TOPICS_PER_REQUEST):
+        some = topics[place : place + TOPICS_PER_REQUEST]
+        for future in admin.create_topics(some, operation_timeout=60, request_timeout=120).values():
+            future.result(TIMEOUT_S)
+
+
+def write(address: str, topics: list[NewTopic]) -> None:
     """A record into every partition."""
-    producer = Producer({"bootstrap.servers": node.bootstrap_servers})
+    producer = Producer({"bootstrap.servers": address, "message.timeout.ms": int(TIMEOUT_S * 1000)})
     failed: list[object] = []
     for topic in topics:
         for partition in range(topic.num_partitions):
@@ -97,58 +73,55 @@ def write(node: Node, topics: list[NewTopic]) -> None:
                 topic.topic, b"x" * 100, partition=partition, on_delivery=lambda e, m: failed.append(e) if e else None
             )
         producer.poll(0)
-    left = producer.flush(300)
+    left = producer.flush(TIMEOUT_S)
     if left or failed:
-        raise SystemExit(f"{left} records were not acknowledged, {len(failed)} refused: {failed[:1]}")
+        raise NotStarted(f"{left} records were not acknowledged, {len(failed)} refused: {failed[:1]}")
 
 
-def shown(what: str, value: float, unit: str) -> None:
-    print(f"  {what:44} {value:10.1f} {unit}", flush=True)
+def read(address: str, topics: list[NewTopic]) -> None:
+    """The record of one partition in the middle, by a new consumer."""
+    topic = topics[len(topics) // 2]
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "nobody"})
+    consumer.assign([TopicPartition(topic.topic, topic.num_partitions // 2, 0)])
+    if consumer.poll(TIMEOUT_S) is None:
+        raise NotStarted("The record of one partition did not come in time.")
+    consumer.close()
 
 
-def state(node: Node, when: str) -> None:
-    shown(f"memory {when}", node.memory_mb, "MB")
-    shown(f"open descriptors {when} (at most {DESCRIPTORS_MAX})", node.descriptors, "")
+def delete(address: str, topics: list[NewTopic]) -> None:
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
+    names = [topic.topic for topic in topics]
+    for future in admin.delete_topics(names, operation_timeout=60, request_timeout=120).values():
+        future.result(TIMEOUT_S)
 
 
-def measure(data: Path, partitions: int) -> None:
-    node = Node(data)
-    shown("start with nothing", node.start(), "s")
-    state(node, "with nothing")
-    began = time.monotonic()
-    topics = create(node, partitions)
-    shown(f"create {partitions} partitions", time.monotonic() - began, "s")
-    state(node, "after creating")
-    began = time.monotonic()
-    write(node, topics)
-    shown("write a record into each", time.monotonic() - began, "s")
-    state(node, "after writing")
-    shown("clean stop", node.end(signal.SIGTERM), "s")
-    shown("start after a clean stop", node.start(), "s")
-    state(node, "after that start")
-    time.sleep(2)  # what a start leaves to do (its snapshot of metadata) is no rest
-    before = node.processor_s
+def idle_percent(broker: Odradek | Kafka) -> float:
+    """Processor time at rest, after what a start leaves to do."""
+    time.sleep(SETTLE_S)
+    before = processor_s(broker.pid)
     time.sleep(IDLE_S)
-    shown("processor when idle", 100 * (node.processor_s - before) / IDLE_S, "%")
-    node.end(signal.SIGKILL)
-    shown("start after a kill", node.start(), "s")
-    state(node, "after that start")
-    node.end(signal.SIGTERM)
+    return 100 * (processor_s(broker.pid) - before) / IDLE_S
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--partitions", type=int, default=PARTITIONS)
-    options = parser.parse_args()
-    print(
-        f"{options.partitions} partitions; load of this machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
-    )
-    data = Path(tempfile.mkdtemp(prefix="odradek-partitions-"))
+def measure(kind: str, options: argparse.Namespace) -> dict[str, float]:
+    """Every measure of one broker. The node may open so many files only that it must close some."""
+    topics = new_topics(options.partitions)
+    broker = prepared(kind, descriptors_max=DESCRIPTORS_MAX)
+    results: dict[str, float] = {}
     try:
-        measure(data, options.partitions)
+        broker.start()
+        address = broker.bootstrap_servers
+        results["create"] = timed(lambda: create(address, topics))
+        results["write"] = timed(lambda: write(address, topics))
+        results["memory"], results["descriptors"] = memory_mb(broker.pid), descriptors(broker.pid)
+        results["read"] = timed(lambda: read(address, topics)) * 1000
+        results["stop"] = timed(broker.end)
+        results["start_clean"] = timed(broker.start)
+        results["memory_started"] = memory_mb(broker.pid)
+        results["idle"] = idle_percent(broker)
+        broker.end(signal.SIGKILL)
+        results["start_killed"] = timed(broker.start)
+        results["delete"] = timed(lambda: delete(address, topics))
+        return results
     finally:
-        shutil.rmtree(data, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    main()
+        broker.remove()
