@@ -72,6 +72,8 @@ class LogDirectory:
         """Partition directories by partition, as `look` found them."""
         self.to_delete: list[str] = []
         """Directories that were to be deleted."""
+        self.log_count = 0
+        """How many logs lie in it."""
         self._locked = False
 
     # --- identity -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ tasks of ``flush_tasks`` off the loop. Source: LogManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from random import Random, SystemRandom
 
 from broker.config_log import LogConfig
@@ -57,7 +58,8 @@ class LogManager:
             files, directories, metadata_directory, self._chance, on_failure=self._directory_went
         )
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
-        self._to_delete: list[tuple[int, str]] = []
+        self._to_delete: list[tuple[int, str]] = []  # A heap of (when, directory).
+        self._ran_due_ms = -1
 
     # --- start ----------------------------------------------------------------------------------
 
@@ -83,7 +85,8 @@ class LogManager:
             try:
                 directory.read_state()
                 configs: dict[str, LogConfig] = {}
-                self._to_delete.extend((now_ms, path) for path in directory.to_delete)
+                for path in directory.to_delete:
+                    heappush(self._to_delete, (now_ms, path))
                 for topic_partition, path in directory.partitions.items():
                     other = self.logs.get(topic_partition)
                     if other is not None:
@@ -108,8 +111,12 @@ class LogManager:
         log = self._load_log(directory, topic_partition, path, config, now_ms)
         log.set_high_watermark(directory.high_watermarks.get(topic_partition, 0))
         log.first_dirty_offset = directory.cleaner_offsets.get(topic_partition)
-        self.logs[topic_partition] = log
-        self._directory_of[topic_partition] = directory
+        self._hold(log, directory)
+
+    def _hold(self, log: Log, directory: LogDirectory) -> None:
+        self.logs[log.topic_partition] = log
+        self._directory_of[log.topic_partition] = directory
+        directory.log_count += 1
 
     def _load_log(
         self,
@@ -235,13 +242,7 @@ class LogManager:
         live = self._directories.live()
         if not live:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "all log directories (log.dirs) failed")
-        if len(live) == 1:
-            return live[0]
-        counts = {directory.path: 0 for directory in live}
-        for directory in self._directory_of.values():
-            if directory.path in counts:
-                counts[directory.path] += 1
-        return min(live, key=lambda directory: counts[directory.path])
+        return min(live, key=lambda directory: directory.log_count)
 
     def _create(self, topic_partition: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
         place = self._emptiest_directory()
@@ -254,8 +255,7 @@ class LogManager:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"cannot make the log of {topic_partition}: {error}"
             ) from error
-        self.logs[topic_partition] = log
-        self._directory_of[topic_partition] = place
+        self._hold(log, place)
         self._assign_topic_id(log, topic_id)
         return log
 
@@ -269,7 +269,7 @@ class LogManager:
         if path is None:
             return
         if not self._delete_at_once:
-            self._to_delete.append((now_ms + delay, path))
+            heappush(self._to_delete, (now_ms + delay, path))
             return
         # This directory alone: a topic of many partitions deletes many, one by one.
         try:
@@ -286,6 +286,7 @@ class LogManager:
         if log is None:
             return None
         directory = self._directory_of.pop(topic_partition)
+        directory.log_count -= 1
         log.offline = log.offline or "it was deleted"
         log.segments.close_files()
         if directory.failure is not None:
@@ -303,20 +304,26 @@ class LogManager:
 
     def next_deadline_ms(self) -> int | None:
         """When ``run_due`` has something to remove; None if nothing waits."""
-        deadlines = [deadline for deadline, _ in self._to_delete]
+        if self._to_delete and self._to_delete[0][0] <= self._ran_due_ms:
+            return self._to_delete[0][0]  # Left over by the last turn: no need to look at every log.
+        deadlines = [deadline for deadline, _ in self._to_delete[:1]]
         deadlines += [deadline for log in self.logs.values() if (deadline := log.segments.next_deletion_ms) is not None]
         return min(deadlines, default=None)
 
     def run_due(self, *, now_ms: int) -> None:
-        """Remove directories and segments whose delay is over, a few directories at a time: what is
-        left is due at once."""
-        due = [path for deadline, path in self._to_delete if deadline <= now_ms][:DELETIONS_PER_TURN]
-        self._to_delete = [entry for entry in self._to_delete if entry[1] not in due]
-        for path in due:
+        """Remove directories and segments whose delay is over, a few directories at a time, before the segments:
+        what is left is due at once."""
+        self._ran_due_ms = now_ms
+        for _ in range(DELETIONS_PER_TURN):
+            if not self._to_delete or self._to_delete[0][0] > now_ms:
+                break
+            path = heappop(self._to_delete)[1]
             try:
                 self._files.delete_directory(path)
             except OSError as error:
                 self._fail_path(path, error)
+        else:
+            return  # There may be more of them: the segments' turn comes after.
         for log in self.logs.values():
             try:
                 log.segments.delete_due(now_ms)

@@ -13,7 +13,7 @@ from broker.config_log import LogConfig
 from broker.storage.closing import SYNCED_SINGLY_MAX
 from broker.storage.faulty_files import Crash, Fault, FaultyFiles
 from broker.storage.files import DiskFiles, Files, StorageFault, reason_of
-from broker.storage.log_manager import LogManager
+from broker.storage.log_manager import DELETIONS_PER_TURN, LogManager
 from broker.storage.memory_files import MemoryFiles
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition
@@ -478,3 +478,66 @@ def test_a_leader_epoch_is_written_with_its_data_and_found_in_the_batches_until_
     assert recovered.leader_epochs.entries == [(0, 0), (1, 2), (2, 4)]
     recovered.flush(now_ms=NOW_MS)
     assert files.content.read(f"{log.directory}/leader-epoch-checkpoint") == b"0\n3\n0 0\n1 2\n2 4\n"
+
+
+# --- many logs ------------------------------------------------------------------------------------
+
+
+class Watched(dict):
+    """The logs of a manager; how often somebody went through all of them."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+    def values(self):
+        self.walks += 1
+        return super().values()
+
+    def items(self):
+        self.walks += 1
+        return super().items()
+
+
+def test_making_and_deleting_logs_looks_at_no_others() -> None:
+    """Making or deleting a thousand logs would otherwise cost a million looks."""
+    manager = started(MemoryFiles(), "/one", "/two")
+    manager.logs = logs = Watched(manager.logs)
+    manager._directory_of = held = Watched(manager._directory_of)
+    for number in range(100):
+        created(manager, partition=number)
+    assert sorted(map(manager.directory_of, dict.keys(logs))) == ["/one"] * 50 + ["/two"] * 50
+    assert (logs.walks, held.walks) == (0, 0)
+    for number in range(80):
+        manager.delete(TopicPartition("topic", number), now_ms=NOW_MS)
+    assert (logs.walks, held.walks) == (0, 0)
+    turns = 0
+    while (due_ms := manager.next_deadline_ms()) is not None:
+        manager.run_due(now_ms=due_ms)
+        turns += 1
+    assert turns == 80 // DELETIONS_PER_TURN
+    assert logs.walks <= 3, "once for the segments, and once for each deadline that was not there already"
+    created(manager, partition=0)
+    counts = sorted(len(manager._files.list(path)) for path in ("/one", "/two"))
+    assert counts[1] - counts[0] <= 1
+
+
+def test_segments_on_their_way_out_go_when_the_directories_are_gone() -> None:
+    files = MemoryFiles()
+    manager = started(files)
+    log = created(manager, "kept", file_delete_delay_ms=0)
+    append(log, numbered(3))
+    log.set_high_watermark(3)
+    log.roll(now_ms=NOW_MS)
+    log.retire_segments(1, now_ms=NOW_MS)
+    for number in range(DELETIONS_PER_TURN):
+        created(manager, partition=number, file_delete_delay_ms=0)
+        manager.delete(TopicPartition("topic", number), now_ms=NOW_MS)
+    manager.run_due(now_ms=NOW_MS)
+    assert any(name.endswith(".deleted") for name in files.list("/data/kept-0"))
+    assert manager.next_deadline_ms() == NOW_MS
+    manager.run_due(now_ms=NOW_MS)
+    assert not any(name.endswith(".deleted") for name in files.list("/data/kept-0"))
+    assert manager.next_deadline_ms() is None
