@@ -5,7 +5,8 @@ on the marker's epoch must be above that of the data.
 
 Behaviour: sent by coordinators, and by an operator who ends a hanging transaction (KIP-664). A marker
 for a producer without an open transaction is written as well. A partition that is not hosted here gets
-UNKNOWN_TOPIC_OR_PARTITION. In `__consumer_offsets` pending offsets are committed or dropped.
+UNKNOWN_TOPIC_OR_PARTITION, a marker without partitions no result at all. In `__consumer_offsets` pending
+offsets are committed or dropped.
 
 Left out: quotas (Kafka has none here either).
 """
@@ -37,12 +38,10 @@ async def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> Wr
     """Write one marker after the other; each partition has its own outcome, by producer id."""
     if not context.authorize_cluster(Operation.ALTER) and not context.authorize_cluster(Operation.CLUSTER_ACTION):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    if any(marker.producer_id < 0 or marker.producer_epoch < 0 for marker in request.markers):
-        # No batch can be made of it; Kafka fails on it the same way.
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a marker needs a producer id and epoch of 0 or more")
     results: dict[int, Errors] = {}
     for marker in request.markers:
-        results.setdefault(marker.producer_id, {}).update(await _write(marker, context))
+        if outcomes := await _write(marker, context):
+            results.setdefault(marker.producer_id, {}).update(outcomes)
     return WriteTxnMarkersResponse(markers=[_result(producer_id, errors) for producer_id, errors in results.items()])
 
 

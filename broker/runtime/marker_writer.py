@@ -42,6 +42,11 @@ class TransactionMarker(NamedTuple):
     coordinator_epoch: int
     transaction_version: int = 0
 
+    def require_identity(self) -> None:
+        """Raises KafkaError where no batch can be made of it: Kafka fails on it in the same way."""
+        if self.producer_id < 0 or self.producer_epoch < 0:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a marker needs a producer id and epoch of 0 or more")
+
 
 class LocalMarkerWriter:
     """Markers for partitions of this node."""
@@ -60,31 +65,26 @@ class LocalMarkerWriter:
     ) -> dict[TopicPartition, ErrorCode]:
         """Append the marker to every partition and wait until it is replicated; each has its own outcome.
 
-        UNKNOWN_TOPIC_OR_PARTITION stands for a partition that is not hosted here as well.
+        UNKNOWN_TOPIC_OR_PARTITION stands for a partition that is not hosted here as well. Raises KafkaError where
+        no batch can be made of the marker and a partition would get one.
         """
-        batch = end_transaction_marker(
-            producer_id=marker.producer_id,
-            producer_epoch=marker.producer_epoch,
-            is_commit=marker.is_commit,
-            coordinator_epoch=marker.coordinator_epoch,
-            timestamp=self._clock.now_ms(),
-        )
-        outcomes = dict.fromkeys(partitions, ErrorCode.NONE)
+        outcomes = {partition: self._hosted(partition) for partition in partitions}
+        hosted = [partition for partition, code in outcomes.items() if not code]
+        appended = [partition for partition in hosted if partition.topic != OFFSETS_TOPIC]
+        batch = self._batch(marker) if appended else b""
         required: dict[TopicPartition, int] = {}
-        for partition in outcomes:
+        for partition in appended:
             try:
-                self._require_hosted(partition)
-                if partition.topic != OFFSETS_TOPIC:
-                    required[partition] = 1 + self._replica_manager.append_records(
-                        partition,
-                        batch,
-                        origin=AppendOrigin.COORDINATOR,
-                        transaction_version=marker.transaction_version,
-                    )
+                required[partition] = 1 + self._replica_manager.append_records(
+                    partition,
+                    batch,
+                    origin=AppendOrigin.COORDINATOR,
+                    transaction_version=marker.transaction_version,
+                )
             except KafkaError as error:
                 outcomes[partition] = error.code
-        for partition, code in outcomes.items():
-            if code:
+        for partition in hosted:
+            if outcomes[partition]:
                 continue
             try:
                 if partition.topic == OFFSETS_TOPIC:
@@ -97,13 +97,25 @@ class LocalMarkerWriter:
                 outcomes[partition] = error.code
         return outcomes
 
-    def _require_hosted(self, partition: TopicPartition) -> None:
+    def _hosted(self, partition: TopicPartition) -> ErrorCode:
         try:
             self._replica_manager.partition(partition)
-        except KafkaError as error:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error.message) from error
+        except KafkaError:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    def _batch(self, marker: TransactionMarker) -> bytes:
+        marker.require_identity()
+        return end_transaction_marker(
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            is_commit=marker.is_commit,
+            coordinator_epoch=marker.coordinator_epoch,
+            timestamp=self._clock.now_ms(),
+        )
 
     async def _write_to_groups(self, marker: TransactionMarker, partition: int) -> None:
+        marker.require_identity()
         try:
             await self._groups.write_marker(
                 partition,
