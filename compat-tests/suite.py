@@ -232,8 +232,11 @@ def scenarios(client: str, *packages: str) -> None:
 # --- JavaScript clients ------------------------------------------------------------------------
 
 
-def node_scenarios(client: str, *packages: str) -> None:
-    """A `run` that runs the folder's scenarios.js with npm packages; `{version}` in them is the version."""
+def node_scenarios(client: str, *packages: str, environment: Mapping[str, str] | None = None) -> None:
+    """A `run` that runs the folder's scenarios.js, or scenarios.js of all with the folder's client.js, with npm
+    packages, installed with this in their environment; `{version}` in them is the version."""
+    own = HERE / client / "scenarios.js"
+    script = [own] if own.exists() else [HERE / "scenarios.js", HERE / client / "client.js"]
 
     def prepare(suite: Suite) -> None:
         wanted = [package.format(version=suite.version) for package in packages]
@@ -241,11 +244,11 @@ def node_scenarios(client: str, *packages: str) -> None:
         @once(suite.directory, "packages", *wanted)
         def _() -> None:
             (suite.directory / "package.json").write_text('{"private": true}')
-            step(["npm", "install", "--silent", "--no-save", *wanted], suite.directory)
+            step(["npm", "install", "--silent", "--no-save", *wanted], suite.directory, environment)
 
     def test(suite: Suite) -> None:
-        environment = {**os.environ, "NODE_PATH": f"{suite.directory / 'node_modules'}{os.pathsep}{HERE}"}
-        subprocess.run(["node", HERE / client / "scenarios.js"], env=environment, check=False)
+        path = f"{suite.directory / 'node_modules'}{os.pathsep}{HERE}"
+        subprocess.run(["node", *script], env={**os.environ, "NODE_PATH": path}, check=False)
 
     main(prepare, test)
 
@@ -323,3 +326,29 @@ def go_module(suite: Suite, module: str) -> Path:
 def go_names(binary: Path, cwd: Path) -> list[str]:
     """The top-level tests of a compiled Go test program, in their order."""
     return [line for line in step([binary, "-test.list=^Test"], cwd).splitlines() if line.startswith("Test")]
+
+
+def go_scenarios(client: str, module: str) -> None:
+    """A `run` that compiles scenarios.go with the folder's client.go and a Go module, and runs the program."""
+
+    def prepare(suite: Suite) -> None:
+        program = suite.directory / "program"
+        sources = [HERE / "scenarios.go", HERE / client / "client.go"]
+        texts = [source.read_text(encoding="utf-8") for source in sources]
+
+        @once(suite.directory, "program", module, suite.version, *texts)
+        def _() -> None:
+            shutil.rmtree(program, ignore_errors=True)
+            program.mkdir()
+            for source in sources:
+                shutil.copy(source, program)
+            step(["go", "mod", "init", "scenarios"], program)
+            step(["go", "get", f"{module}@v{suite.version}"], program)
+            step(["go", "mod", "tidy"], program)
+            step(["go", "build", "-o", "scenarios", "."], program)
+
+    def test(suite: Suite) -> None:
+        environment = {**os.environ, "BOOTSTRAP_SERVERS": suite.address}
+        subprocess.run([suite.directory / "program" / "scenarios"], env=environment, check=False)
+
+    main(prepare, test)
