@@ -29,24 +29,40 @@ class OffsetCommitAnswer:
 
     def add(self, topic: Any, partition_index: int, code: ErrorCode) -> None:
         """One partition's outcome; `topic` is that of the request."""
+        part = self._partition_class(partition_index=partition_index, error_code=code)
+        self._entry(topic).partitions.append(part)
+
+    def add_all(self, topic: Any, code: ErrorCode) -> None:
+        """The same outcome for every partition of a topic, which is named even if there are none."""
+        self._entry(topic)
+        for partition in topic.partitions:
+            self.add(topic, partition.partition_index, code)
+
+    def add_refused(self, topics: Iterable[Any], code: ErrorCode) -> None:
+        """What the coordinator refused as a whole: an outcome for every partition that it was asked to commit."""
+        refused = []
+        for topic in topics:
+            parts = [self._partition_class(partition_index=each.partition_index) for each in topic.partitions]
+            for part in parts:
+                part.error_code = code
+            refused.append(self._topic_class(name=topic.name, topic_id=topic.topic_id, partitions=parts))
+        self.add_committed(refused)
+
+    def add_committed(self, committed: list[Any]) -> None:
+        """What the coordinator answered. A topic named twice is there twice unless anything stands before it."""
+        if not self.response.topics:
+            self.response.topics = committed
+            return
+        for topic in committed:
+            self._entry(topic).partitions.extend(topic.partitions)
+
+    def _entry(self, topic: Any) -> Any:
         key = topic.topic_id if self._by_id else topic.name
         answered = self._topics.get(key)
         if answered is None:
             answered = self._topics[key] = self._topic_class(name=topic.name, topic_id=topic.topic_id)
             self.response.topics.append(answered)
-        answered.partitions.append(self._partition_class(partition_index=partition_index, error_code=code))
-
-    def add_all(self, topics: Iterable[Any], code: ErrorCode) -> None:
-        """The same outcome for every partition."""
-        for topic in topics:
-            for partition in topic.partitions:
-                self.add(topic, partition.partition_index, code)
-
-    def add_committed(self, topics: Iterable[Any], committed: Any) -> None:
-        """What the coordinator answered about the topics that it was asked to commit."""
-        for topic, done in zip(topics, committed.topics, strict=True):
-            for each in done.partitions:
-                self.add(topic, each.partition_index, ErrorCode(each.error_code))
+        return answered
 
 
 def committable_topics(
@@ -76,7 +92,7 @@ def _committable_partitions(
         if found is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     except KafkaError as error:
-        answer.add_all([topic], error.code)
+        answer.add_all(topic, error.code)
         return []
     # The id is stored also where the request gives the name: it tells a later topic of that name apart.
     topic.name, topic.topic_id = name, found.topic_id

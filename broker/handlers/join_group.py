@@ -28,8 +28,8 @@ NULL_PROTOCOL_NAME_FROM = 7
 async def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     """Authorise, check what needs no coordinator, then join."""
     response = await _join(request, context)
-    if response.protocol_name is None and context.api_version < NULL_PROTOCOL_NAME_FROM:
-        response.protocol_name = ""
+    # Where there is a null it stands for the empty name too.
+    response.protocol_name = response.protocol_name or (None if context.api_version >= NULL_PROTOCOL_NAME_FROM else "")
     return response
 
 

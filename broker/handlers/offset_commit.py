@@ -46,7 +46,7 @@ async def handle(request: OffsetCommitRequest, context: RequestContext) -> Offse
     try:
         committed: OffsetCommitResponse = await context.node.groups.write(group_id, request, group_context(context))
     except KafkaError as error:
-        answer.add_all(request.topics, error.code)
+        answer.add_refused(request.topics, error.code)
     else:
-        answer.add_committed(request.topics, committed)
+        answer.add_committed(committed.topics)
     return response

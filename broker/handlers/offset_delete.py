@@ -41,9 +41,11 @@ async def handle(request: OffsetDeleteRequest, context: RequestContext) -> Offse
     check_group_id(group_id)
     request.topics = valid
     done: OffsetDeleteResponse = await context.node.groups.write(group_id, request, group_context(context))
+    if not answers:
+        # A topic named twice is there twice.
+        return done
     for topic in done.topics:
-        for partition in topic.partitions:
-            _add(answers, topic.name, partition.partition_index, ErrorCode(partition.error_code))
+        answers.setdefault(topic.name, OffsetDeleteResponseTopic(name=topic.name)).partitions.extend(topic.partitions)
     return OffsetDeleteResponse(topics=list(answers.values()))
 
 
@@ -56,6 +58,8 @@ def _is_deletable(topic: OffsetDeleteRequestTopic, answers: _Answers, context: R
         require_topic(Operation.READ, topic.name, context)
     except KafkaError as error:
         known, code = {}, error.code
+    if not known:
+        answers.setdefault(topic.name, OffsetDeleteResponseTopic(name=topic.name))
     valid = []
     for partition in topic.partitions:
         if partition.partition_index in known:

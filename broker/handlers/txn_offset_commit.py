@@ -59,12 +59,12 @@ async def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> Tx
     if not request.topics:
         return response
     try:
-        answer.add_committed(request.topics, await _commit(request, context))
+        answer.add_committed((await _commit(request, context)).topics)
     except KafkaError as error:
         code = error.code
         if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.api_version < LOADING_FROM:
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        answer.add_all(request.topics, code)
+        answer.add_refused(request.topics, code)
     return response
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from coordinator.group.group import GroupType, OffsetExpiry, SessionRefreshed
+from coordinator.group.java_order import in_hash_map_order
 from coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE, topics_of_all
 from coordinator.machine import CoordinatorRecord, Ticket
 from wire.errors import ErrorCode, KafkaError
@@ -166,7 +167,7 @@ class ClassicGroup:
     def select_protocol(self) -> str:
         """The protocol all members know that most of them prefer.
 
-        Kafka leaves ties open; here the one that the earlier members voted for wins.
+        Of several the one wins that comes first in Kafka's hash map of votes.
         """
         size = len(self.members)
         candidates = {name for name, count in self.protocol_counts.items() if count == size}
@@ -174,7 +175,7 @@ class ClassicGroup:
         for member in self.members.values():
             vote = next(name for name, _ in member.protocols if name in candidates)
             votes[vote] = votes.get(vote, 0) + 1
-        return max(votes, key=votes.__getitem__)
+        return max(in_hash_map_order(votes), key=votes.__getitem__)
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> None:
         """Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID unless it is a member."""

@@ -24,7 +24,10 @@ class ConsumerDraft:
 
     def __init__(self, group: ConsumerGroup, now_ms: int, *, before: Iterable[CoordinatorRecord] = ()) -> None:
         """`before` are records about what stood under the group's id until now."""
+        self.before = group
         self.group = group.copy()
+        self.has_new_target = False
+        """The target assignment was computed in this decision."""
         self.now_ms = now_ms
         self.records: list[CoordinatorRecord] = list(before)
         self.replies: list[tuple[Ticket, object]] = []

@@ -15,7 +15,7 @@ from coordinator.group.consumer_group import ConsumerGroup
 from coordinator.group.consumer_heartbeat import heartbeat, unchanged
 from coordinator.group.consumer_leave import leave
 from coordinator.group.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from coordinator.group.consumer_migration import upgraded
+from coordinator.group.consumer_migration import check_upgrade, refused_upgrade, upgraded
 from coordinator.group.consumer_replay import RECORD_KEYS, apply_record
 from coordinator.group.consumer_timeouts import decide_due, started
 from coordinator.group.context import GroupContext
@@ -77,20 +77,34 @@ class ConsumerGroups:
                 return decision
             draft = ConsumerDraft(group, now_ms)
         elif request.member_epoch == JOIN_EPOCH:
-            draft = self._created(group, request.group_id, context, now_ms)
+            return self._joining(group, request, context, now_ms, ids, ticket)
         else:
             draft = ConsumerDraft(_require(group, request.group_id), now_ms)
         return heartbeat(draft, request, context, ids, ticket, self._hashes)
 
-    def _created(self, group: Group | None, group_id: str, context: GroupContext, now_ms: int) -> ConsumerDraft:
-        """A new group, in place of a classic one if there is one. Raises GROUP_ID_NOT_FOUND."""
-        if group is None:
-            return ConsumerDraft(ConsumerGroup(group_id), now_ms)
-        if not isinstance(group, ClassicGroup):
+    def _joining(
+        self,
+        group: Group | None,
+        request: ConsumerGroupHeartbeatRequest,
+        context: GroupContext,
+        now_ms: int,
+        ids: Ids,
+        ticket: Ticket,
+    ) -> GroupDecision:
+        """The first heartbeat in a new group, in place of a classic one if there is one."""
+        group_id = request.group_id
+        if group is not None and not isinstance(group, ClassicGroup):
             raise _not_of_this_kind(group_id)
-        if group.is_empty:
-            return ConsumerDraft(ConsumerGroup(group_id), now_ms, before=group.tombstones())
-        return upgraded(group, context, now_ms, self._hashes)
+        if group is None or group.is_empty:
+            before = () if group is None else group.tombstones()
+            draft = ConsumerDraft(ConsumerGroup(group_id), now_ms, before=before)
+            return heartbeat(draft, request, context, ids, ticket, self._hashes)
+        check_upgrade(group, context)
+        try:
+            draft = upgraded(group, context, now_ms, self._hashes)
+            return heartbeat(draft, request, context, ids, ticket, self._hashes)
+        except KafkaError as error:
+            return refused_upgrade(group, error, ticket)
 
     def replay(self, key: Any, value: Any | None, *, settled: bool) -> None:
         """See GroupKind."""

@@ -203,6 +203,10 @@ def step(
         return group.is_free_for(member.member_id, topic_id, partition)
 
     target = group.target_of(member.member_id)
+    instance_id = member.group_instance_id
+    if instance_id is not None and instance_id not in draft.before.static_members and not draft.has_new_target:
+        # Kafka finds the target of a static member by its instance: one that names it only now has none yet.
+        target = {}
     circumstances = Circumstances(group.assignment_epoch, target, subscription_changed, is_subscribed, is_free, owned)
     stepped = reconcile(member, circumstances)
     if stepped == member:

@@ -30,9 +30,10 @@ from coordinator.group.consumer_records import (
     target_record,
 )
 from coordinator.group.context import GroupContext
-from coordinator.group.settlement import GroupDecision
+from coordinator.group.settlement import GroupDecision, GroupReplaced
 from coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE
 from coordinator.group.topic_hash import TopicHashes
+from coordinator.machine import Ticket
 from wire.errors import ErrorCode, KafkaError, MalformedMessage
 
 # --- up --------------------------------------------------------------------------------------------
@@ -41,17 +42,10 @@ from wire.errors import ErrorCode, KafkaError, MalformedMessage
 def upgraded(classic: ClassicGroup, context: GroupContext, now_ms: int, hashes: TopicHashes) -> ConsumerDraft:
     """The draft of a consumer group with the members of the classic one.
 
-    Raises GROUP_ID_NOT_FOUND if that may not be or cannot be.
+    It may be one (`check_upgrade`). Raises GROUP_ID_NOT_FOUND if it cannot be.
     """
-    _check_upgrade(classic, context)
     draft = ConsumerDraft(ConsumerGroup(classic.group_id), now_ms, before=classic.tombstones())
-    for member in classic.members.values():
-        # Those who wait are to join again: there will be another rebalance.
-        if member.join_ticket is not None:
-            code = ErrorCode.REBALANCE_IN_PROGRESS
-            draft.replies.append((member.join_ticket, join_error(code, member.member_id)))
-        if member.sync_ticket is not None:
-            draft.replies.append((member.sync_ticket, sync_error(ErrorCode.REBALANCE_IN_PROGRESS)))
+    draft.replies.extend(_sent_to_join_again(classic))
     try:
         members = [_consumer_member(member, classic, context) for member in classic.members.values()]
     except MalformedMessage as error:
@@ -72,7 +66,32 @@ def upgraded(classic: ClassicGroup, context: GroupContext, now_ms: int, hashes: 
     return draft
 
 
-def _check_upgrade(classic: ClassicGroup, context: GroupContext) -> None:
+def _sent_to_join_again(classic: ClassicGroup) -> list[tuple[Ticket, object]]:
+    """What those are answered who wait: there will be another rebalance."""
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+    replies: list[tuple[Ticket, object]] = []
+    for member in classic.members.values():
+        if member.join_ticket is not None:
+            replies.append((member.join_ticket, join_error(code, member.member_id)))
+        if member.sync_ticket is not None:
+            replies.append((member.sync_ticket, sync_error(code)))
+    return replies
+
+
+def refused_upgrade(classic: ClassicGroup, error: KafkaError, ticket: Ticket) -> GroupDecision:
+    """The decision on the heartbeat that would have taken the group along, had it not been refused meanwhile:
+    those who wait were sent to join again before. Raises the error if nobody waits."""
+    sent = _sent_to_join_again(classic)
+    if not sent:
+        raise error
+    group = classic.copy()
+    for member in classic.members.values():
+        group.members[member.member_id] = replace(member, join_ticket=None, sync_ticket=None)
+    return GroupDecision(replies=[*sent, (ticket, error)], volatile=(GroupReplaced(group),))
+
+
+def check_upgrade(classic: ClassicGroup, context: GroupContext) -> None:
+    """Raises GROUP_ID_NOT_FOUND if the group may not become a consumer group."""
     settings = context.settings.consumer
     if not settings.upgrade_enabled:
         raise _cannot_upgrade(classic.group_id, "because online upgrade is disabled (group.consumer.migration.policy)")

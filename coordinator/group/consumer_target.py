@@ -32,6 +32,7 @@ def update_target(draft: ConsumerDraft, context: GroupContext) -> None:
         if group.target.get(member_id) != partitions:
             draft.add(target_record(group.group_id, member_id, partitions))
     draft.add(target_epoch_record(group.group_id, group.group_epoch, draft.now_ms))
+    draft.has_new_target = True
     draft.event(f"target assignment {group.assignment_epoch} computed by {assignor} for {len(group.members)} members")
 
 
