@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import Clock
@@ -138,11 +138,15 @@ class Server:
 
     # --- requests ----------------------------------------------------------------------------
 
-    async def _answer(self, frame: bytes, peer: Peer) -> list[Any] | None:
+    def _answer(self, frame: bytes, peer: Peer) -> Awaitable[list[Any] | None]:
         if self._resetting is not None:
-            await asyncio.shield(self._resetting)
+            return self._answer_after(self._resetting, frame, peer)
         self._touched()
-        return await self.node.dispatcher.answer(frame, peer)
+        return self.node.dispatcher.answer(frame, peer)
+
+    async def _answer_after(self, resetting: asyncio.Future[None], frame: bytes, peer: Peer) -> list[Any] | None:
+        await asyncio.shield(resetting)
+        return await self._answer(frame, peer)
 
     # --- control -----------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from wire.message import Message
 from wire.primitives import NO_TAGS, Buffer, read_string, read_uvarint
 
 FRAME_SIZE_BYTES = 4
+JOINED_BYTES_MAX = 4096
 
 _head = Struct(">hhi")
 _size = Struct(">i")
@@ -44,26 +45,23 @@ def _skip_tags(buffer: bytes, position: int) -> int:
     return position
 
 
-def peek_api(frame: bytes) -> tuple[int, int, int]:
-    """API key, version and correlation id, which every header version starts with."""
-    if len(frame) < _head.size:
-        raise MalformedMessage(f"frame of {len(frame)} bytes is too short for a request header")
-    key, version, correlation_id = _head.unpack_from(frame, 0)
-    return key, version, correlation_id
-
-
 def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
     """Decode the header of a request frame (without its size); returns it and the body's position.
 
     The header's form is that of the API's version; of an unknown API or version only what all
     forms share is read, and the position is that after the client id. Raises MalformedMessage.
     """
-    key, version, correlation_id = peek_api(frame)
+    if len(frame) < _head.size:
+        raise MalformedMessage(f"frame of {len(frame)} bytes is too short for a request header")
+    key, version, correlation_id = _head.unpack_from(frame)
     spec = API_SPECS.get(key)
     try:
         client_id, position = read_string(frame, _head.size)
         if spec is not None and version >= spec.flexible_from:
-            position = _skip_tags(frame, position)
+            if frame[position]:
+                position = _skip_tags(frame, position)
+            else:
+                position += 1
     except (IndexError, ValueError, StructError) as error:
         raise MalformedMessage(f"request header of API key {key}: {error}") from error
     return RequestHeader(key, version, correlation_id, client_id or ""), position
@@ -77,13 +75,17 @@ def _framed(out: list[Buffer], head: bytes) -> list[Buffer]:
 def encode_response(
     spec: ApiSpec, correlation_id: int, response: Message, version: int
 ) -> list[Buffer]:
-    """The buffers of a whole response frame, size first; long byte fields are not copied."""
+    """The buffers of a whole response frame, size first; long byte fields are not copied.
+
+    A short frame is one buffer: so it costs the least to write.
+    """
     out: list[Buffer] = [b""]
     if spec.response_header_version(version):
         out.append(NO_TAGS)
     response.write(out, version)
-    out[0] = _response.pack(sum(map(len, out)) + 4, correlation_id)
-    return out
+    size = sum(map(len, out)) + 4
+    out[0] = _response.pack(size, correlation_id)
+    return out if size > JOINED_BYTES_MAX else [b"".join(out)]
 
 
 def encode_request(

@@ -10,7 +10,9 @@ Source: the protocol guide's primitive types; KIP-482 for compact and tagged for
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -107,8 +109,11 @@ def read_string(buffer: bytes, position: int) -> tuple[str | None, int]:
     (length,) = read_int16(buffer, position)
     if length < 0:
         return None, position + 2
-    text, position = _take(buffer, position + 2, length, "string")
-    return text.decode("utf-8", "replace"), position
+    position += 2
+    end = position + length
+    if end > len(buffer):
+        raise MalformedMessage(f"string of {length} bytes, but {len(buffer) - position} are left")
+    return buffer[position:end].decode("utf-8", "replace"), end
 
 
 def read_compact_string(buffer: bytes, position: int) -> tuple[str | None, int]:
@@ -233,13 +238,23 @@ def uuid_from_text(text: str) -> bytes:
     return uuid
 
 
+def _utf_16_units(text: str) -> memoryview:
+    order = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+    return memoryview(text.encode(order, "surrogatepass")).cast("H")
+
+
 def java_string_hash(text: str) -> int:
     """Java's String.hashCode: 31*h + UTF-16 code unit, as a signed 32-bit integer."""
+    units: bytes | memoryview = text.encode("ascii") if text.isascii() else _utf_16_units(text)
     value = 0
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    for index in range(0, len(encoded), 2):
-        value = (value * 31 + (encoded[index] << 8 | encoded[index + 1])) & 0xFFFFFFFF
+    for unit in units:
+        value = value * 31 + unit & 0xFFFFFFFF
     return value - 0x100000000 if value >= 0x80000000 else value
+
+
+REMEMBERED_KEY_LENGTH_MAX = 255
+_hash_of_known = lru_cache(maxsize=4096)(java_string_hash)
+"""Clients name the same groups again and again: with every heartbeat and commit."""
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:
@@ -247,5 +262,5 @@ def coordinator_partition(key: str, partition_count: int) -> int:
 
     Source: GroupCoordinatorService.partitionFor; Utils.abs maps the smallest int32 to 0.
     """
-    value = java_string_hash(key)
+    value = _hash_of_known(key) if len(key) <= REMEMBERED_KEY_LENGTH_MAX else java_string_hash(key)
     return (0 if value == -0x80000000 else abs(value)) % partition_count

@@ -312,7 +312,13 @@ class Dispatcher:
         except WireError as error:
             raise CloseConnection(f"{route.spec.name} version {version} cannot be parsed: {error}") from error
         context = RequestContext(header, peer, self.node)
-        response = await self._respond(route, request, context)
+        handle = self._handle_intercepted(route) if self.interceptors else route.handle
+        try:
+            response = await handle(request, context)
+        except CloseConnection:
+            raise
+        except Exception as error:
+            response = _error_answer(route, request, context, error)
         if response is None:
             return None
         # An answer to an unsupported ApiVersions version has the layout every client can read.
@@ -323,40 +329,23 @@ class Dispatcher:
             response = _error_answer(route, request, context, error)
             return encode_response(route.spec, header.correlation_id, response, response_version)
 
-    async def call(self, request: Any, context: RequestContext) -> Any:
-        """Run a request that did not come over a socket (control endpoint); returns the response.
-
-        Raises CloseConnection for an API that is not served, as a socket would be closed.
-        """
-        route = self._routes.get(request.API_KEY)
-        if route is None:
-            raise CloseConnection(f"API key {request.API_KEY} is not served")
-        if route.request_class is None:
-            route.load()
-        return await self._respond(route, request, context)
-
-    async def _respond(self, route: _Route, request: Any, context: RequestContext) -> Any:
-        try:
-            if self.interceptors:
-                return await self._respond_intercepted(route, request, context)
-            return await route.handle(request, context)
-        except CloseConnection:
-            raise
-        except Exception as error:
-            return _error_answer(route, request, context, error)
-
-    async def _respond_intercepted(self, route: _Route, request: Any, context: RequestContext) -> Any:
+    def _handle_intercepted(self, route: _Route) -> Handler:
+        """The route's handler with the interceptors around it."""
         interceptors = tuple(self.interceptors)
-        response = None
-        for interceptor in interceptors:
-            response = await interceptor.before(request, context)
-            if response is not None:
-                break
-        if response is None:
-            response = await route.handle(request, context)
-        for interceptor in reversed(interceptors):
-            response = await interceptor.after(request, response, context)
-        return response
+
+        async def handle(request: Any, context: RequestContext) -> Any:
+            response = None
+            for interceptor in interceptors:
+                response = await interceptor.before(request, context)
+                if response is not None:
+                    break
+            if response is None:
+                response = await route.handle(request, context)
+            for interceptor in reversed(interceptors):
+                response = await interceptor.after(request, response, context)
+            return response
+
+        return handle
 
 
 def _error_answer(route: _Route, request: Any, context: RequestContext, error: Exception) -> Any:

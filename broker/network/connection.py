@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
+from broker.network.first_step import run_to_first_wait
 from broker.network.peer import CloseConnection, Peer
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         "_received_eof",
         "_task",
         "connection_set",
+        "is_answering",
         "is_placed",
         "last_active_ms",
         "listener_name",
@@ -103,7 +105,10 @@ class Connection(asyncio.BufferedProtocol):
         self._paused = 0
         self._is_write_paused = False
         self._drained: asyncio.Future[None] | None = None
+        self.is_answering = False
+        """Whether a request of this connection is being answered."""
         self._task: asyncio.Task[None] | None = None
+        """What answers it, once it has had to wait."""
         self._received_eof = False
         self._close_reason = ""
 
@@ -151,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The client sends no more: what it has sent is answered, then the connection closes."""
         self._received_eof = True
-        return self._task is not None
+        return self.is_answering
 
     def pause_writing(self) -> None:
         """The client does not take the answer as fast as it is written."""
@@ -223,8 +228,9 @@ class Connection(asyncio.BufferedProtocol):
         """A whole frame, already charged: answered now, or in its turn."""
         self._pending.append(frame)
         self._pending_bytes += len(frame)
-        if self._task is None:
-            self._task = self._loop.create_task(self._answer_pending())
+        if not self.is_answering:
+            self.is_answering = True
+            self._task = run_to_first_wait(self._answer_pending(), self._loop)
         if self._pending_bytes > READ_AHEAD_BYTES:
             self._pause(PAUSED_BY_READ_AHEAD)
 
@@ -254,7 +260,8 @@ class Connection(asyncio.BufferedProtocol):
                             await self._wait_for_drained()
                 finally:
                     self._budget.give_back(size)
-                self.last_active_ms = self._clock.monotonic_ms()
+                if self._task is not None:  # time has passed since the request came
+                    self.last_active_ms = self._clock.monotonic_ms()
         except CloseConnection as close:
             self._drop_pending()
             self._close_reason = self._close_reason or close.reason
@@ -264,6 +271,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close_reason = self._close_reason or "a fault of the node"
         finally:
             self._task = None
+            self.is_answering = False
         if self._close_reason or self._received_eof:
             self._close_now()
 
@@ -311,10 +319,10 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, reason: str) -> None:
         """Close once the requests already in hand are answered (at once if there are none)."""
         self._close_reason = reason
-        if self._task is None:
-            self._close_now()
-        else:
+        if self.is_answering:
             self._pause(PAUSED_BY_CLOSING)
+        else:
+            self._close_now()
 
     def _close_now(self) -> None:
         logger.debug("connection from %s closed: %s", self.peer.client_host, self._close_reason or "end of input")
@@ -330,11 +338,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._task is not None:
             self._task.cancel()
         self.transport.abort()
-
-    @property
-    def is_answering(self) -> bool:
-        """Whether a request of this connection is being answered."""
-        return self._task is not None
 
     @property
     def held_bytes(self) -> int:

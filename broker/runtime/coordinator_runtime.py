@@ -12,7 +12,7 @@ Source: Kafka's CoordinatorRuntime and CoordinatorLoaderImpl.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from broker.runtime.coordinator_shard import CoordinatorShard, RunningMachine, ShardEnvironment, ShardState
@@ -118,10 +118,10 @@ class CoordinatorRuntime(Generic[MachineT]):
 
     # --- requests ------------------------------------------------------------------------------
 
-    async def write(
+    def write(
         self, partition: int, request: Any, context: Any, *, verification_guard: VerificationGuard | None = None
-    ) -> Any:
-        """Have the machine of a partition decide a request; returns the reply.
+    ) -> Coroutine[Any, Any, Any]:
+        """Have the machine of a partition decide a request; to be awaited at once, gives the reply.
 
         Waits until the reply may be told: records of the decision, and of all decisions before it, are
         replicated, and for a request that the machine lets wait, until a later decision answers it.
@@ -129,7 +129,7 @@ class CoordinatorRuntime(Generic[MachineT]):
         node does not coordinate the partition. `verification_guard` is of a request that writes within a
         producer's transaction: proof that the transaction is real.
         """
-        return await self._shard(partition).write(request, context, verification_guard)
+        return self._shard(partition).write(request, context, verification_guard)
 
     async def write_marker(
         self,

@@ -144,6 +144,7 @@ class CoordinatorShard:
         self._last_ticket = 0
         self._deferred: deque[_Deferred] = deque()
         self._end_offset = 0
+        self._committed_offset = 0
         self._releasing: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
 
@@ -169,7 +170,7 @@ class CoordinatorShard:
                 if self._end_offset == before:
                     # Nothing readable up to the end: compaction leaves such a tail.
                     self._end_offset = self._log().log_end_offset
-                self.machine.committed(self._log().high_watermark)
+                self._committed(self._log().high_watermark)
                 await asyncio.sleep(0)
         except (KafkaError, WireError) as error:
             self.state = ShardState.FAILED
@@ -200,7 +201,7 @@ class CoordinatorShard:
         environment = self._environment
         self.state = ShardState.ACTIVE
         self._end_offset = self._log().log_end_offset
-        self.machine.committed(self._log().high_watermark)
+        self._committed(self._log().high_watermark)
         now_ms = environment.clock.now_ms()
         self._apply(self.machine.loaded(environment.make_context(), now_ms, environment.ids))
 
@@ -233,7 +234,7 @@ class CoordinatorShard:
         environment = self._environment
         now_ms = environment.clock.now_ms()
         decision = self.machine.decide(request, context, now_ms, environment.ids, ticket)
-        future = self._waiting[ticket] = asyncio.get_running_loop().create_future()
+        future = self._waiting[ticket] = environment.clock.loop.create_future()
         try:
             self._apply(decision, verification_guard)
             return await future
@@ -266,7 +267,7 @@ class CoordinatorShard:
         self.machine.replay_marker(offset, producer_id, producer_epoch, is_commit)
         self._last_ticket += 1
         ticket = self._last_ticket
-        future = self._waiting[ticket] = asyncio.get_running_loop().create_future()
+        future = self._waiting[ticket] = self._environment.clock.loop.create_future()
         try:
             self._defer(Decision(replies=((ticket, None),)), offset)
             await future
@@ -346,6 +347,10 @@ class CoordinatorShard:
 
     def _defer(self, decision: Decision[CoordinatorRecord], first_offset: int) -> None:
         """Release the replies now if all that was decided on is replicated, else when it is."""
+        if not decision.records and not self._deferred and self._end_offset <= self._committed_offset:
+            # Nearly all heartbeats: nothing was written, and nothing of what was decided on can be lost.
+            self._reply(decision)
+            return
         if not decision.replies and not decision.records:
             return
         environment = self._environment
@@ -357,7 +362,7 @@ class CoordinatorShard:
     def _release(self, high_watermark: int) -> bool:
         """Release what the high watermark has passed; True if nothing is left waiting for it."""
         machine = self.machine
-        machine.committed(high_watermark)
+        self._committed(high_watermark)
         deferred = self._deferred
         while deferred and deferred[0].required_offset <= high_watermark:
             entry = deferred.popleft()
@@ -366,6 +371,10 @@ class CoordinatorShard:
                 self._environment.changed(self)
             self._reply(entry.decision)
         return not deferred
+
+    def _committed(self, high_watermark: int) -> None:
+        self._committed_offset = high_watermark
+        self.machine.committed(high_watermark)
 
     async def _release_in_time(self) -> None:
         environment = self._environment

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.runtime.coordinator_runtime import CoordinatorRuntime
@@ -76,17 +76,17 @@ class GroupCoordinator:
         """The partition of `__consumer_offsets` that holds the group. Raises NOT_COORDINATOR."""
         return self._runtime.partition_for(group_id)
 
-    async def write(
+    def write(
         self,
         group_id: str,
         request: Any,
         context: GroupContext,
         *,
         verification_guard: VerificationGuard | None = None,
-    ) -> Any:
-        """Have the group's machine decide a request. See CoordinatorRuntime.write."""
+    ) -> Coroutine[Any, Any, Any]:
+        """Have the group's machine decide a request; to be awaited at once. See CoordinatorRuntime.write."""
         partition = self._runtime.partition_for(group_id)
-        return await self._runtime.write(partition, request, context, verification_guard=verification_guard)
+        return self._runtime.write(partition, request, context, verification_guard=verification_guard)
 
     async def write_to_partition(self, partition: int, request: Any, context: GroupContext) -> Any:
         """Have one partition's machine decide a request about groups that it holds."""

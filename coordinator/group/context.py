@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coordinator.group.consumer_settings import ConsumerGroupSettings
 from coordinator.metadata.image import MetadataImage
@@ -43,17 +44,16 @@ def _everything(topic: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class GroupContext:
+class GroupContext(NamedTuple):
     """Who asks, at which version, under which settings, in which cluster.
 
     `client_host` is written as Java prints an address ("/127.0.0.1"): it is stored in records and
     shown by DescribeGroups in this form. `may_describe` says whether whoever asks may know of a topic.
     """
 
-    settings: GroupSettings = field(default_factory=GroupSettings)
+    settings: GroupSettings = GroupSettings()
     api_version: int = 0
     client_id: str = ""
     client_host: str = ""
-    image: MetadataImage = field(default_factory=MetadataImage)
+    image: MetadataImage = MetadataImage()
     may_describe: Callable[[str], bool] = _everything

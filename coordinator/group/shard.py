@@ -63,6 +63,10 @@ class GroupShard:
         self._groups = Groups()
         self._offsets = OffsetStore()
         self._kinds: tuple[GroupKind, ...] = (ClassicGroups(self._groups), ConsumerGroups(self._groups))
+        self._takers: dict[type, list[GroupKind]] = {
+            request: [kind for kind in self._kinds if request in kind.requests]
+            for request in frozenset[type]().union(*(kind.requests for kind in self._kinds))
+        }
         self._own_requests: dict[type, _Decide] = {
             OffsetCommitRequest: self._commit,
             TxnOffsetCommitRequest: self._commit_transactional,
@@ -93,7 +97,7 @@ class GroupShard:
         """The kind of the named group if it takes the request, else the first that does. A group without
         members has nobody to answer for, so it gives way to the kind that is asked for."""
         group = self._groups.get(request.group_id)
-        takers = [kind for kind in self._kinds if type(request) in kind.requests]
+        takers = self._takers[type(request)]
         if group is not None and not group.is_empty:
             for kind in takers:
                 if kind.group_type is group.group_type:
@@ -140,12 +144,12 @@ class GroupShard:
     def settle(self, decision: GroupDecision) -> None:
         """See Machine."""
         for change in decision.volatile:
-            if isinstance(change, GroupReplaced):
-                self._groups.put(change.group)
-            elif isinstance(change, SessionRefreshed):
+            if isinstance(change, SessionRefreshed):
                 group = self._groups.get(change.group_id)
                 if group is not None:
                     group.refresh_session(change.member_id, change.deadline_ms)
+            elif isinstance(change, GroupReplaced):
+                self._groups.put(change.group)
             elif isinstance(change, DeadlineMoved):
                 self._groups.rearm(change.group_id)
             elif isinstance(change, CleanupScheduled):
