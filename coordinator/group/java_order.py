@@ -19,12 +19,27 @@ def java_uuid_key(uuid: bytes) -> tuple[int, int]:
 
 def in_hash_map_order(texts: Collection[str]) -> list[str]:
     """Different strings, in the order in which a java.util.HashMap that was given them one by one goes through them."""
+    mask = _mask(len(texts))
+    return sorted(texts, key=lambda text: _bucket(java_string_hash(text) & 0xFFFFFFFF, mask))
+
+
+def ids_in_hash_map_order(ids: Collection[bytes]) -> list[bytes]:
+    """As `in_hash_map_order`, of 16-byte ids (Uuid.hashCode); those that share a bucket by their bytes."""
+    mask = _mask(len(ids))
+
+    def bucket(uuid: bytes) -> int:
+        both = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
+        return _bucket((both >> 32 ^ both) & 0xFFFFFFFF, mask)
+
+    return sorted(sorted(ids), key=bucket)
+
+
+def _mask(count: int) -> int:
     capacity = 16
-    while len(texts) > capacity * 3 // 4:
+    while count > capacity * 3 // 4:
         capacity *= 2
+    return capacity - 1
 
-    def bucket(text: str) -> int:
-        code = java_string_hash(text) & 0xFFFFFFFF
-        return (code ^ code >> 16) & (capacity - 1)
 
-    return sorted(texts, key=bucket)
+def _bucket(code: int, mask: int) -> int:
+    return (code ^ code >> 16) & mask

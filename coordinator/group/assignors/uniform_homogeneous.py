@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from coordinator.group.assignors.specification import GroupAssignment, GroupSpecification
 from coordinator.group.consumer_member import TopicPartitions
+from coordinator.group.java_order import ids_in_hash_map_order
 
 _Partition = tuple[bytes, int]
 
@@ -43,14 +44,14 @@ def assign_homogeneous(group: GroupSpecification) -> GroupAssignment:
 
 
 def _unassigned(group: GroupSpecification, topic_ids: frozenset[bytes]) -> list[_Partition]:
-    """Partitions that no member had, by topic."""
+    """Partitions that no member had, by topic, in the order of Kafka's hash set of them."""
     assigned: dict[bytes, set[int]] = {}
     for member in group.members.values():
         for topic_id, partitions in member.assigned.items():
             assigned.setdefault(topic_id, set()).update(partitions)
     return [
         (topic_id, partition)
-        for topic_id in sorted(topic_ids)
+        for topic_id in ids_in_hash_map_order(topic_ids)
         for partition in range(group.partition_counts[topic_id])
         if partition not in assigned.get(topic_id, ())
     ]
@@ -62,7 +63,7 @@ def _keep(
     """What a member may keep of what it has, and what is taken away for other members."""
     kept: dict[bytes, frozenset[int]] = {}
     revoked: list[_Partition] = []
-    for topic_id in sorted(assigned):
+    for topic_id in ids_in_hash_map_order(assigned):
         if topic_id not in topic_ids:
             continue
         partitions = assigned[topic_id]
