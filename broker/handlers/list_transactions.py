@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.security.authorizer import Operation, ResourceType
-from coordinator.regular_expression import InvalidRegularExpression, RegularExpression
+from coordinator.regular_expression import InvalidRegularExpression, RegularExpression, shown
 from coordinator.transaction.descriptions import TransactionFilter, states_of_names
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -47,4 +47,7 @@ def _pattern(text: str | None) -> RegularExpression | None:
     try:
         return RegularExpression(text)
     except InvalidRegularExpression as error:
-        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from error
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"Transactional ID pattern `{shown(text)}` is not a valid regular expression: {shown(str(error))}.",
+        ) from error

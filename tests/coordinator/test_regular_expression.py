@@ -28,6 +28,9 @@ from coordinator.regular_expression import InvalidRegularExpression, RegularExpr
         (r"\.\-\[", ".-[", "a"),
         ("(?:ab){2}", "abab", "ab"),
         ("a{2,3}?", "aaa", "a"),
+        (r"\pL", "é", "1"),
+        (r"\p{Greek}", "α", "a"),
+        ("[[:^alpha:]]", "1", "a"),
     ],
 )
 def test_what_matches(pattern: str, matching: str, other: str) -> None:
@@ -38,10 +41,10 @@ def test_what_matches(pattern: str, matching: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["[", "(", "a)", "*a", "(?=x)", "(?!x)", "(?<=x)", "(?<!x)", "(?>x)", r"(a)\1", r"\pL", r"\p{Greek}", "a++",
+    ["[", "(", "a)", "*a", "(?=x)", "(?!x)", "(?<=x)", "(?<!x)", "(?>x)", r"(a)\1", "a++",
      "a{2}+", "a{1001}", "a{2,1001}", "(?P=name)", r"\Z", r"\u0041", r"\x4", r"\x{110000}", "a\\", "[[:foo:]]",
-     "[[:^alpha:]]", "(?#comment)a", "(a)(?(1)b|c)"],
+     "(?#comment)a", "(a)(?(1)b|c)"],
 )  # fmt: skip
 def test_what_is_refused(pattern: str) -> None:
-    with pytest.raises(InvalidRegularExpression, match="is no regular expression"):
+    with pytest.raises(InvalidRegularExpression):
         RegularExpression(pattern)

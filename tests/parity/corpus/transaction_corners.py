@@ -252,3 +252,55 @@ def scenario_listed_transactions(player: Player) -> None:
     listed("unknown states only", state_filters=["Nonsense", "nonsense", "Nonsense"])
     listed("states by name", state_filters=["Dead", "PrepareEpochFence", "Ongoing"])
     producer.end(False)
+
+
+def scenario_listed_transactions_by_hard_patterns(player: Player) -> None:
+    """What is a regular expression of RE2/J, what is not, and what it matches."""
+    producer = ready(player, "a.b]c[1")
+    producer.init()
+    prefix = player.name("")
+    for pattern in (
+        *(
+            "a.b]c[[]1",
+            r"\Qa.b]c[1\E",
+            r"\Qa.b]c[1",
+            r"a\.b\]c\[1",
+            r"\x61.b\x{5D}c.1",
+            "(?i)A.B.C.1",
+            "a[.]b[]]c[[]\\d",
+        ),
+        *("[[:alpha:]].b.c.[[:digit:]]", "[^[:digit:]].b.c.1", "[[:^digit:]].b.c.1", r"\pL.b.c.1", r"\p{Greek}.b.c.1"),
+        *("(?<name>a).b.c.1", "(?P<name>a).b.c.1", "(?P<n>a)(?P<n>.)b.c.1", "(?P<é>a).b.c.1", "(?s).+", "^a.b.c.1$"),
+        *(r"\Aa.b.c.1\z", r"a.b.c.1\Z", "a.b.c.1|x", "x|a.b.c.1", "(?:a.b.){1}c.1", "a{1}.b.c.1", "a{1000}", "a{1001}"),
+        *(
+            "a++",
+            "a{2}+",
+            "a**",
+            "[",
+            "(",
+            "a)",
+            "*a",
+            "(?!x)",
+            "(?<=x)",
+            "(?>x)",
+            r"(a)\1",
+            "(?P=name)",
+            r"\u0041",
+            r"\x4",
+        ),
+        *(
+            r"\x{110000}",
+            "a\\",
+            "[[:foo:]]",
+            "(?#comment)a",
+            "(a)(?(1)b|c)",
+            r"\C.b.c.1",
+            "[z-a]",
+            r"\07",
+            r"\7",
+            "[a-\\d]",
+        ),
+    ):
+        # Its own prefix is quoted, so that the pattern says of the rest of the id whether it matches.
+        request = ListTransactionsRequest(transactional_id_pattern=rf"\Q{prefix}\E(?:{pattern})")
+        producer.connection.call(request, 2, pattern)
