@@ -7,74 +7,24 @@ The clients are confluent-kafka's with default settings, but for what a scenario
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "reference")]
+sys.path.insert(0, str(HERE.parent))
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from reference import Reference, free_port
+from killable import Node, Scenario, main
 from scenario import expect, unique, until
 
 RECORDS = 100_000
 PARTITIONS = 6
 BACKLOG_RECORDS = 200_000
 BACKLOG_RECORD_BYTES = 1024
-
-
-class Node(Protocol):
-    """A broker that can be killed and started again over the same directory and port."""
-
-    bootstrap_servers: str
-
-    def start(self) -> object: ...
-    def kill(self) -> None: ...
-    def stop(self) -> None: ...
-
-
-class Odradek:
-    """Our node, as a person starts it."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        self.bootstrap_servers = f"127.0.0.1:{self.port}"
-        self.directory = Path(tempfile.mkdtemp(prefix="odradek-durability-"))
-        self.process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        place = ["--port", str(self.port), "--data", str(self.directory)]
-        command = [sys.executable, "-m", "odradek", "start", "--json", *place]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        expect(json.loads(self.process.stdout.readline() or "{}").get("event"), "ready", "the ready line")
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self.process = None
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(30)
-        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Member(threading.Thread):
@@ -231,37 +181,13 @@ def a_backlog_of_200_mb_is_read(node: Node) -> None:
     print(f"       read in {time.monotonic() - began:.1f} s")
 
 
-SCENARIOS: list[Callable[[Node], None]] = [
+SCENARIOS: list[Scenario] = [
     a_killed_broker_keeps_what_it_acknowledged,
     state_survives_one_kill_after_another,
     a_backlog_of_200_mb_is_read,
 ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--broker", choices=["odradek", "kafka"], default="odradek")
-    parser.add_argument("--only", action="append", default=[], choices=[function.__name__ for function in SCENARIOS])
-    options = parser.parse_args()
-    chosen = [function for function in SCENARIOS if not options.only or function.__name__ in options.only]
-    failed = 0
-    for function in chosen:
-        node: Node = Odradek() if options.broker == "odradek" else Reference(settings=["num.partitions=1"])
-        began = time.monotonic()
-        try:
-            node.start()
-            function(node)
-            print(f"ok     {function.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
-        except Exception as error:
-            failed += 1
-            print(f"FAILED {function.__name__}: {type(error).__name__}: {error}", flush=True)
-        finally:
-            node.stop()
-    print(f"{len(chosen) - failed} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
-
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)
+    main(SCENARIOS, ["num.partitions=1"])

@@ -1,3 +1,4 @@
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -6,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -18,6 +21,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Produced;
@@ -25,8 +29,9 @@ import org.apache.kafka.streams.kstream.Produced;
 /**
  * Counts words exactly once, and looks whether it did.
  *
- * <p>make ADDRESS TOPIC... · fill ADDRESS TOPIC LINES · count ADDRESS APPLICATION LINES COUNTS STATE (until it is killed) ·
- * totals ADDRESS COUNTS (one line a word; fails where a committed count does not grow)
+ * <p>make ADDRESS TOPIC... · fill ADDRESS TOPIC LINES · pour ADDRESS TOPIC PER_SECOND (until its input ends; prints how
+ * many lines) · count ADDRESS APPLICATION LINES COUNTS STATE (until it is killed) · totals ADDRESS COUNTS (one line a
+ * word; fails where a committed count does not grow)
  */
 public final class WordCount {
     private static final int PARTITIONS = 3;
@@ -39,6 +44,7 @@ public final class WordCount {
         switch (args[0]) {
             case "make" -> make(args[1], Arrays.asList(args).subList(2, args.length));
             case "fill" -> fill(args[1], args[2], Integer.parseInt(args[3]));
+            case "pour" -> pour(args[1], args[2], Integer.parseInt(args[3]));
             case "count" -> count(args);
             case "totals" -> totals(args[1], args[2]);
             default -> throw new IllegalArgumentException(args[0]);
@@ -60,9 +66,43 @@ public final class WordCount {
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
             for (int number = 0; number < lines; number++) {
-                producer.send(new ProducerRecord<>(topic, "k" + number, "alpha beta w" + number % 50));
+                producer.send(line(topic, number));
             }
         }
+    }
+
+    private static ProducerRecord<String, String> line(String topic, int number) {
+        return new ProducerRecord<>(topic, "k" + number, "alpha beta w" + number % 50);
+    }
+
+    private static void pour(String address, String topic, int perSecond) throws Exception {
+        AtomicBoolean isOver = new AtomicBoolean();
+        Thread listening = new Thread(() -> {
+            try {
+                while (System.in.read() >= 0) {
+                    // Only the end of the input says something.
+                }
+            } catch (IOException gone) {
+                // The end as well.
+            }
+            isOver.set(true);
+        });
+        listening.setDaemon(true);
+        listening.start();
+        AtomicReference<Exception> refused = new AtomicReference<>();
+        int number = 0;
+        Map<String, Object> settings = Map.of("bootstrap.servers", address, "enable.idempotence", true);
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
+            for (; !isOver.get(); number++) {
+                producer.send(line(topic, number), (metadata, failure) -> refused.compareAndSet(null, failure));
+                Thread.sleep(1000 / perSecond);
+            }
+        }
+        if (refused.get() != null) {
+            throw refused.get();
+        }
+        System.out.println(number);
     }
 
     private static void count(String[] args) throws Exception {
@@ -74,8 +114,9 @@ public final class WordCount {
         settings.put("commit.interval.ms", "100");
         settings.put("auto.offset.reset", "earliest");
         settings.put("num.stream.threads", "2");
-        settings.put("session.timeout.ms", "6000");
-        settings.put("heartbeat.interval.ms", "1000");
+        settings.put("session.timeout.ms", "3000");
+        settings.put("heartbeat.interval.ms", "500");
+        settings.put("producer.transaction.timeout.ms", "4000");
         StreamsBuilder builder = new StreamsBuilder();
         builder.stream(args[3], Consumed.with(Serdes.String(), Serdes.String()))
             .flatMapValues(line -> Arrays.asList(line.split(" ")))
@@ -84,7 +125,12 @@ public final class WordCount {
             .toStream()
             .mapValues(String::valueOf)
             .to(args[4], Produced.with(Serdes.String(), Serdes.String()));
-        new KafkaStreams(builder.build(), settings).start();
+        KafkaStreams streams = new KafkaStreams(builder.build(), settings);
+        streams.setUncaughtExceptionHandler(failure -> {
+            failure.printStackTrace();
+            return StreamThreadExceptionResponse.REPLACE_THREAD;
+        });
+        streams.start();
         Thread.sleep(Long.MAX_VALUE);
     }
 
