@@ -32,7 +32,10 @@ def serve(config: Any, on_ready: Callable[[Mapping[str, Any]], None], *, stop_wi
     log_to_stderr()
     try:
         run(Server(config), on_ready=on_ready, stop_with_stdin=stop_with_stdin)
-    except (CannotListen, StorageFault, KafkaError) as error:
+    except CannotListen as error:
+        way_out = "; take another with --port (0: a free one)" if error.is_taken else ""
+        raise Failure(f"{error}{way_out}.") from None
+    except (StorageFault, KafkaError) as error:
         raise Failure(str(error)) from None
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""

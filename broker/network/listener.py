@@ -28,6 +28,11 @@ NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 class CannotListen(Exception):
     """A listener's address cannot be had; the text is one sentence naming it and the setting."""
 
+    def __init__(self, sentence: str, *, is_taken: bool = False) -> None:
+        super().__init__(sentence)
+        self.is_taken = is_taken
+        """Another process has the port."""
+
 
 class Address(NamedTuple):
     """A host and a port as told to clients."""
@@ -44,7 +49,7 @@ class ListenerConfig:
     """One entry of `listeners` with its entry of `advertised.listeners`.
 
     `host` "" means every address of the machine, "localhost" both loopbacks. Without
-    `advertised_host` or `advertised_port` the listener's own are told to clients.
+    `advertised_host` or `advertised_port` the listener's own are told to clients, "localhost" as a number.
     """
 
     name: str
@@ -73,8 +78,9 @@ class Listener:
         host = self.config.advertised_host
         if host is None:
             host = self.config.host
-            if host == "localhost" and len(self._sockets) == 1:
-                # One loopback only: the name could lead a client to the other.
+            if host == "localhost":
+                # The number is what people are shown, the same for every client: the name leads some to ::1 and some
+                # to 127.0.0.1, and this machine may have one of them only.
                 host = self._sockets[0].getsockname()[0]
         port = self.config.advertised_port
         return Address(host or socket.gethostname(), self.port if port is None else port)
@@ -160,8 +166,9 @@ class Listener:
 
     def _cannot_listen(self, error: OSError) -> CannotListen:
         address = Address(self.config.host or "*", self.config.port)
-        cause = "the port is taken" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
-        return CannotListen(f"cannot listen on {address} (setting listeners, {self.name}): {cause}")
+        is_taken = error.errno == errno.EADDRINUSE
+        cause = "the port is taken" if is_taken else (error.strerror or str(error))
+        return CannotListen(f"cannot listen on {address} (setting listeners, {self.name}): {cause}", is_taken=is_taken)
 
 
 class ListenerSet:

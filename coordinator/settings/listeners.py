@@ -124,16 +124,18 @@ def listeners(values: BrokerValues) -> tuple[ListenerAddress, ...]:
 def inter_broker_listener_name(values: BrokerValues, found: Sequence[ListenerAddress]) -> str:
     """The listener that brokers use among themselves; raises InvalidSetting."""
     name, protocol = values.text("inter.broker.listener.name"), values.text("security.inter.broker.protocol")
-    if name is not None and "security.inter.broker.protocol" in values.layers.effective():
+    is_protocol_set = "security.inter.broker.protocol" in values.layers.effective()
+    if name is not None and is_protocol_set:
         raise InvalidSetting(
             f"Only one of inter.broker.listener.name={name} and security.inter.broker.protocol={protocol} can be set."
         )
     wanted = (name or protocol or "PLAINTEXT").upper()
     names = [listener.name for listener in found if not listener.is_controller]
     if wanted not in names:
+        setting = "security.inter.broker.protocol" if is_protocol_set else "inter.broker.listener.name"
+        way_out = "set inter.broker.listener.name instead" if is_protocol_set else "set it"
         raise InvalidSetting(
-            f"inter.broker.listener.name={wanted} is not a listener of this broker: "
-            f"set it to one of {', '.join(names)}."
+            f"{setting}={wanted} names no listener of this broker: {way_out} to one of {', '.join(names)}."
         )
     return wanted
 

@@ -200,7 +200,7 @@ def test_a_bad_setting_is_told_in_the_nodes_own_sentence() -> None:
 
 def test_u05_a_taken_port_is_told(broker: Broker) -> None:
     port = int(broker.bootstrap_servers.rsplit(":", 1)[1])
-    with pytest.raises(Failure, match=f"{port}.*taken"), Broker(port=port):
+    with pytest.raises(Failure, match=f"{port}.*taken.*--port"), Broker(port=port):
         pass
 
 

@@ -69,6 +69,10 @@ def values(
         ({"listener.security.protocol.map": "PLAINTEXT:TLS"}, ["listener.security.protocol.map", "SASL_SSL"]),
         ({"inter.broker.listener.name": "X"}, ["inter.broker.listener.name=X", "PLAINTEXT"]),
         (
+            {"security.inter.broker.protocol": "SSL"},
+            ["security.inter.broker.protocol=SSL", "inter.broker.listener.name", "PLAINTEXT"],
+        ),
+        (
             {"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"},
             ["inter.broker.listener.name", "security.inter.broker.protocol"],
         ),
