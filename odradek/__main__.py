@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 
 from odradek.failure import BAD_SETTING, FAILED, Failure
-from odradek.node_home import put_first_on_path
+from odradek.node_home import is_tree, put_first_on_path
 
 COMMANDS = {
     "start": "run a node in the foreground",
@@ -76,6 +76,12 @@ def open_missing_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no failure
 
 
+def missing(module: str | None) -> str:
+    """What to do about a library that is not there: after a pull, in an environment made by hand."""
+    way_out = "run python3 dev.py start, which installs" if is_tree() else "pip install --upgrade odradek installs"
+    return f"The Python module {module} is missing: {way_out} what is needed."
+
+
 def run_command(name: str, arguments: list[str]) -> int:
     put_first_on_path()
     try:
@@ -91,6 +97,9 @@ def run_command(name: str, arguments: list[str]) -> int:
         # The reader of our output went away (`| head`): nothing is wrong, and nothing more can be said on stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except ModuleNotFoundError as error:
+        print(f"odradek {name}: {missing(error.name)}", file=sys.stderr)
+        return FAILED
     except Exception as error:
         if os.environ.get("ODRADEK_DEBUG"):
             raise

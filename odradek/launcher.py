@@ -21,9 +21,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from odradek.failure import Failure
+from odradek.node_home import LIBRARIES
 
 BOOT = Path(__file__).resolve().parent / "boot.py"
-LIBRARIES = ("cramjam", "crc32c", "h11", "immutables", "re2", "uvloop", "xxhash", "yaml")
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 RESET_TIMEOUT_S = 30.0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from odradek.failure import BAD_SETTING, Failure
+from odradek.node_home import LIBRARIES
 
 
 def load(*, file: str | None, sets: Sequence[str], data: str | None) -> Any:
@@ -21,8 +23,16 @@ def load(*, file: str | None, sets: Sequence[str], data: str | None) -> Any:
         raise Failure(str(error), BAD_SETTING) from None
 
 
+def require_libraries() -> None:
+    """Raise ModuleNotFoundError for what would be missed at some later request. Without uvloop a node runs, slower."""
+    for name in LIBRARIES:
+        if name != "uvloop" and find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def serve(config: Any, on_ready: Callable[[Mapping[str, Any]], None], *, stop_with_stdin: bool) -> None:
     """Start the node, say so, serve until it is told to stop. Raises Failure where it cannot start."""
+    require_libraries()
     from broker.network.listener import CannotListen
     from broker.process import log_to_stderr, run
     from broker.server import Server
@@ -39,4 +49,4 @@ def serve(config: Any, on_ready: Callable[[Mapping[str, Any]], None], *, stop_wi
         raise Failure(str(error)) from None
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
-        raise Failure(f"The node cannot run: {error.strerror or error}{place}.") from None
+        raise Failure(f"The node cannot run: {error.strerror or str(error) or type(error).__name__}{place}.") from None

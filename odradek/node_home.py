@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
+LIBRARIES = ("cramjam", "crc32c", "h11", "immutables", "re2", "uvloop", "xxhash", "yaml")
+"""What the node's packages import beyond the standard library, some of it only when it is first needed."""
+
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -16,6 +19,11 @@ def node_home() -> str:
     """The folder that holds wire/, coordinator/ and broker/."""
     installed = os.path.join(PACKAGE, "_node")
     return installed if os.path.isdir(installed) else os.path.dirname(PACKAGE)
+
+
+def is_tree() -> bool:
+    """Whether this is the tree that people work in, not an installed package."""
+    return os.path.isfile(os.path.join(node_home(), "dev.py"))
 
 
 def put_first_on_path() -> None:

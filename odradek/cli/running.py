@@ -34,6 +34,7 @@ def announced(ready: dict[str, Any]) -> Iterator[None]:
         folder = running_folder()
         folder.mkdir(mode=0o700, exist_ok=True)
         if is_ours(folder):
+            forget_ended(folder)
             for address in str(ready["bootstrap_servers"]).split(","):
                 file = folder / f"{parse_address(address)[1]}.json"
                 files.append(file)
@@ -44,6 +45,33 @@ def announced(ready: dict[str, Any]) -> Iterator[None]:
         for file in files:
             with contextlib.suppress(OSError):
                 file.unlink(missing_ok=True)
+
+
+def forget_ended(folder: Path) -> None:
+    """Remove what nodes that were killed have left: files of processes that are no more."""
+    for file in folder.glob("*.json*"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            half_written_by = file.suffix.removeprefix(".")
+            pid = int(half_written_by) if half_written_by.isdecimal() else announcement(file)["pid"]
+            if not is_running(pid):
+                file.unlink()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process of this user has this id; where only a signal that ends it could tell, it is taken as one."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def announcement(file: Path) -> dict[str, Any]:
+    """The ready line of the node that announced itself in a file. Raises OSError, ValueError."""
+    ready: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return ready
 
 
 def is_ours(folder: Path) -> bool:
@@ -74,7 +102,10 @@ def control_url_of(bootstrap_server: str) -> str:
     try:
         if not is_ours(file.parent):
             raise Failure(f"{file.parent} belongs to another user: give --control-url from the node's ready line.")
-        return str(json.loads(file.read_text(encoding="utf-8"))["control_url"])
+        ready = announcement(file)
+        if not is_running(ready["pid"]):
+            raise KeyError("a node that was killed has left it behind")
+        return str(ready["control_url"])
     except (OSError, ValueError, KeyError):
         raise Failure(
             f"No node of yours runs at {host}:{port} on this machine (for another one give --control-url)."
@@ -87,7 +118,7 @@ def announced_control_url(address: str, cluster_id: str | None) -> str | None:
         file = running_folder() / f"{parse_address(address)[1]}.json"
         if not is_ours(file.parent):
             return None
-        ready = json.loads(file.read_text(encoding="utf-8"))
+        ready = announcement(file)
         # A node that was killed leaves its file behind, and another one may have its port.
         return str(ready["control_url"]) if ready["cluster_id"] == cluster_id else None
     except (OSError, ValueError, KeyError, Failure):

@@ -17,7 +17,7 @@ import pytest
 
 from odradek import Broker, Failure
 from odradek.client import Client
-from odradek.launcher import LIBRARIES
+from odradek.node_home import LIBRARIES
 
 ROOT = Path(__file__).resolve().parents[2]
 GONE_WITHIN_MS = 30_000

@@ -194,3 +194,22 @@ def test_a_full_disk_refuses_to_start_and_says_so(mount_point: Path, directory: 
     (mount_point / "ballast").unlink()
     with Broker(data=mount_point) as broker:
         assert broker.cluster_id == CLUSTER
+
+
+@pytest.mark.parametrize("module", ["immutables", "re2"])
+def test_a_library_that_is_missing_is_named_with_the_way_to_have_it(module: str) -> None:
+    without = (
+        "import importlib.util as util, sys\n"
+        "find = util.find_spec\n"
+        f"util.find_spec = lambda name, *more: None if name == {module!r} else find(name, *more)\n"
+        f"sys.modules[{module!r}] = None\n"
+        "from odradek.__main__ import main; sys.exit(main(['start', '--port', '0', '--json', '--stop-with-stdin']))"
+    )
+    command = [sys.executable, "-c", without]
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    (sentence,) = done.stderr.splitlines()
+    assert f"module {module} is missing" in sentence
+    assert "python3 dev.py start" in sentence
