@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STOP_LIMIT_SECONDS = 10.0
+STOP_LIMIT_SECONDS = 60.0
 """A stop that has not ended by then is given up; the disk is as after a crash, and recovered."""
 
 
@@ -84,12 +84,25 @@ async def _serve(server: Server, on_ready: Callable[[Mapping[str, Any]], None], 
         for waiter in (stopped, failed):
             waiter.cancel()
     finally:
-        async with asyncio.timeout(STOP_LIMIT_SECONDS):
-            await server.stop()
+        await _stop(server)
     if server.failure is not None:
         from broker.storage.files import StorageFault
 
         raise StorageFault(f"The node has stopped: {server.failure.message}.")
+
+
+async def _stop(server: Server) -> None:
+    """Stop, but not for ever. Raises StorageFault where it takes too long, so that nobody believes it was clean."""
+    try:
+        async with asyncio.timeout(STOP_LIMIT_SECONDS):
+            await server.stop()
+    except TimeoutError:
+        from broker.storage.files import StorageFault
+
+        raise StorageFault(
+            f"The node did not stop within {STOP_LIMIT_SECONDS:g} s and was left as it was: its next start looks at "
+            "its logs as after a crash."
+        ) from None
 
 
 def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

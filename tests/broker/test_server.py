@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from broker import process as node_process
 from broker.network.listener import CannotListen
 from broker.storage.files import StorageFault
 from broker.storage.memory_files import MemoryFiles
@@ -357,3 +358,28 @@ async def test_a_process_stops_cleanly_when_told(how: str, tmp_path: Path) -> No
     await client.close()
     assert (process.returncode, output, errors) == (0, b"", b"")
     assert ".kafka_cleanshutdown" in os.listdir(tmp_path)
+
+
+async def test_a_stop_that_takes_too_long_is_no_clean_one_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stuck:
+        """Starts and fails at once, and does not stop."""
+
+        failure = None
+
+        def __init__(self) -> None:
+            self.failed = asyncio.Event()
+            self.failed.set()
+
+        async def start(self) -> None: ...
+
+        def ready_line(self) -> dict[str, object]:
+            return {}
+
+        async def stop(self) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(node_process, "STOP_LIMIT_SECONDS", 0.01)
+    with pytest.raises(
+        StorageFault, match=r"did not stop within 0\.01 s .* looks at its logs as after a crash"
+    ):
+        await node_process._serve(Stuck(), lambda ready: None, False)
