@@ -129,20 +129,8 @@ def build_batch(
     else:
         base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
     deltas = range(len(records)) if offset_deltas is None else offset_deltas
-    payload = b"".join(
-        [
-            encode_record(
-                delta,
-                wrap_int64(record.timestamp - base_timestamp),
-                record.key,
-                record.value,
-                tuple([(name.encode(), content) for name, content in record.headers]),
-            )
-            for delta, record in zip(deltas, records, strict=True)
-        ]
-    )
     return encode_batch(
-        compress(compression, payload, level),
+        compress(compression, _encoded(records, deltas, base_timestamp), level),
         record_count=len(records),
         last_offset_delta=deltas[-1] if last_offset_delta is None else last_offset_delta,
         base_timestamp=base_timestamp,
@@ -159,6 +147,21 @@ def build_batch(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
+    )
+
+
+def _encoded(records: Sequence[NewRecord], deltas: Sequence[int], base_timestamp: int) -> bytes:
+    return b"".join(
+        [
+            encode_record(
+                delta,
+                wrap_int64(record.timestamp - base_timestamp),
+                record.key,
+                record.value,
+                tuple([(name.encode(), content) for name, content in record.headers]),
+            )
+            for delta, record in zip(deltas, records, strict=True)
+        ]
     )
 
 

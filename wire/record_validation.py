@@ -170,21 +170,8 @@ def validate_records(
         payload = payload[:end]
     scan = _walk(batch, payload, start, end)
     if max_decompressed_message_bytes < end - start and batch.compression is not Compression.NONE:
-        largest = largest_record(payload, start, scan.count)
-        if largest > max_decompressed_message_bytes:
-            raise _invalid(
-                f"Invalid record size: {largest} exceeds the configured maximum record size of"
-                f" {max_decompressed_message_bytes} (max.decompressed.message.bytes)."
-            )
-    if batch.is_log_append_time or not scan.count:
-        least = most = batch.max_timestamp
-        most_index = 0
-    else:
-        least = batch.base_timestamp + scan.min_timestamp_delta
-        most = batch.base_timestamp + scan.max_timestamp_delta
-        most_index = scan.max_timestamp_index
-        if least < INT64_MIN or most > INT64_MAX:
-            raise _invalid(f"A timestamp of the batch does not fit 64 bits (topic partition {topic_partition}).")
+        _check_largest(payload, start, scan, max_decompressed_message_bytes)
+    least, most, most_index = _timestamps(batch, scan, topic_partition)
     oldest = now_ms - timestamp_before_max_ms
     newest = now_ms + timestamp_after_max_ms
     is_in_range = log_append_time or (oldest <= least and most <= newest)
@@ -221,6 +208,26 @@ def _walk(batch: RecordBatch, payload: bytes, start: int, end: int) -> RecordSca
     if scan.position != end:
         raise _invalid(f"Incorrect declared batch size: {end - scan.position} bytes follow its {count} records")
     return scan
+
+
+def _check_largest(payload: bytes, start: int, scan: RecordScan, limit: int) -> None:
+    largest = largest_record(payload, start, scan.count)
+    if largest > limit:
+        raise _invalid(
+            f"Invalid record size: {largest} exceeds the configured maximum record size of"
+            f" {limit} (max.decompressed.message.bytes)."
+        )
+
+
+def _timestamps(batch: RecordBatch, scan: RecordScan, topic_partition: object) -> tuple[int, int, int]:
+    """The least and the greatest timestamp of a batch, and the first record that has the greatest."""
+    if batch.is_log_append_time or not scan.count:
+        return batch.max_timestamp, batch.max_timestamp, 0
+    least = batch.base_timestamp + scan.min_timestamp_delta
+    most = batch.base_timestamp + scan.max_timestamp_delta
+    if least < INT64_MIN or most > INT64_MAX:
+        raise _invalid(f"A timestamp of the batch does not fit 64 bits (topic partition {topic_partition}).")
+    return least, most, scan.max_timestamp_index
 
 
 class _Rules(NamedTuple):
