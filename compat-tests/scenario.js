@@ -27,6 +27,9 @@ function withinTime (promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
+// What an error says, and those within it.
+const told = error => [error.message || String(error), ...(error.errors || []).map(told)].join(': ')
+
 exports.main = async scenarios => {
   const address = process.env.BOOTSTRAP_SERVERS
   const chosen = (process.env.COMPAT_TESTS || '').split('\n').filter(Boolean)
@@ -40,7 +43,7 @@ exports.main = async scenarios => {
       fault = error
     }
     console.log(`${fault ? 'FAILED' : 'ok'} ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`)
-    if (fault) console.log(`       ${String(fault.message || fault).split('\n').slice(0, 4).join('\n       ')}`)
+    if (fault) console.log(`       ${told(fault).split('\n').slice(0, 4).join('\n       ')}`)
   }
   process.exit(0) // what a failed scenario left open does not hold up the end
 }

@@ -21,6 +21,10 @@ SCENARIO_TIMEOUT_S = 120.0
 registered: dict[str, Scenario] = {}
 
 
+class Lacking(Exception):
+    """The client cannot do this with any broker; the text says what it lacks."""
+
+
 def scenario(function: Scenario) -> Scenario:
     """Register a scenario under its function's name."""
     registered[function.__name__] = function
@@ -52,7 +56,8 @@ def until(done: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
 
 
 def run_one(function: Scenario, address: str) -> str | None:
-    """Run one scenario; returns why it failed, or None. One that hangs ends the script: nothing can stop it."""
+    """Run one scenario; returns why it failed, or None; raises Lacking. One that hangs ends the script: nothing can
+    stop it."""
 
     def give_up() -> None:
         print(f"FAILED {function.__name__}: still running after {SCENARIO_TIMEOUT_S:g} s", flush=True)
@@ -64,6 +69,8 @@ def run_one(function: Scenario, address: str) -> str | None:
     try:
         function(address)
         return None
+    except Lacking:
+        raise
     except Exception as error:
         if os.environ.get("COMPAT_TRACE"):
             traceback.print_exc()
@@ -80,15 +87,20 @@ def main() -> None:
     options = parser.parse_args()
     if not options.address:
         parser.error("give the broker's address as HOST:PORT or in BOOTSTRAP_SERVERS")
-    failed = 0
+    failed = skipped = 0
     chosen = options.only or list(registered)
     for name in chosen:
         began = time.monotonic()
-        fault = run_one(registered[name], options.address)
+        try:
+            fault = run_one(registered[name], options.address)
+        except Lacking as lacking:
+            skipped += 1
+            print(f"skipped {name} ({lacking})", flush=True)
+            continue
         failed += fault is not None
         print(f"{'ok    ' if fault is None else 'FAILED'} {name} ({time.monotonic() - began:.1f} s)", flush=True)
         if fault is not None:
             print(f"       {fault}", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed", flush=True)
+    print(f"{len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped", flush=True)
     sys.stdout.flush()
     os._exit(1 if failed else 0)  # clients' background threads do not hold up the end

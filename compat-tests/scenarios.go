@@ -80,6 +80,11 @@ type Client interface {
 
 type fault string
 
+type lacking string
+
+// lack ends a scenario as skipped: the client cannot do it, with any broker.
+func lack(why string) { panic(lacking(why)) }
+
 func fail(format string, arguments ...any) { panic(fault(fmt.Sprintf(format, arguments...))) }
 
 func must(err error, what string) {
@@ -473,24 +478,28 @@ var scenarios = []struct {
 	{"a_second_producer_fences_the_first", aSecondProducerFencesTheFirst},
 }
 
-func runOne(run func(Client)) (found string) {
-	ended := make(chan string, 1)
+// runOne tells how a scenario ended, and why if not well.
+func runOne(run func(Client)) (verdict, why string) {
+	ended := make(chan [2]string, 1)
 	go func() {
 		defer func() {
-			if thrown := recover(); thrown != nil {
-				ended <- fmt.Sprint(thrown)
-			} else {
-				ended <- ""
+			switch thrown := recover().(type) {
+			case nil:
+				ended <- [2]string{"ok", ""}
+			case lacking:
+				ended <- [2]string{"skipped", string(thrown)}
+			default:
+				ended <- [2]string{"FAILED", fmt.Sprint(thrown)}
 			}
 		}()
 		run(newClient(os.Getenv("BOOTSTRAP_SERVERS")))
 	}()
 	select {
-	case found = <-ended:
+	case found := <-ended:
+		return found[0], found[1]
 	case <-time.After(scenarioTimeout):
-		found = fmt.Sprintf("still running after %s", scenarioTimeout)
+		return "FAILED", fmt.Sprintf("still running after %s", scenarioTimeout)
 	}
-	return found
 }
 
 func sorted(partitions []int) []int {
@@ -505,14 +514,14 @@ func main() {
 			continue
 		}
 		began := time.Now()
-		found := runOne(scenario.run)
-		verdict := "ok"
-		if found != "" {
-			verdict = "FAILED"
+		verdict, why := runOne(scenario.run)
+		if verdict == "skipped" {
+			fmt.Printf("%s %s (%s)\n", verdict, scenario.name, why)
+			continue
 		}
 		fmt.Printf("%s %s (%.1f s)\n", verdict, scenario.name, time.Since(began).Seconds())
-		if found != "" {
-			fmt.Printf("       %s\n", strings.ReplaceAll(found, "\n", "\n       "))
+		if why != "" {
+			fmt.Printf("       %s\n", strings.ReplaceAll(why, "\n", "\n       "))
 		}
 	}
 	os.Exit(0) // what a failed scenario left open does not hold up the end

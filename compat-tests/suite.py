@@ -199,8 +199,11 @@ def satisfied(packages: Sequence[str]) -> bool:
     return True
 
 
-def python_of(suite: Suite, *packages: str) -> Path:
-    """An interpreter that holds these packages: the one that runs this, else one of an environment made once."""
+def python_of(suite: Suite, *packages: str, newest: tuple[int, int] | None = None) -> Path:
+    """An interpreter that holds these packages: the one that runs this, else one of an environment made once.
+
+    `newest` is the last version of Python that the packages work with, None if they work with any.
+    """
     if satisfied(packages):
         return Path(sys.executable)
     environment = suite.directory / "venv"
@@ -209,20 +212,38 @@ def python_of(suite: Suite, *packages: str) -> Path:
     @once(suite.directory, "venv", *packages)
     def _() -> None:
         shutil.rmtree(environment, ignore_errors=True)
-        step([sys.executable, "-m", "venv", environment], suite.directory)
+        step([interpreter_until(newest), "-m", "venv", environment], suite.directory)
         step([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], suite.directory)
 
     return python
 
 
-def scenarios(client: str, *packages: str) -> None:
-    """A `run` that runs the folder's scenarios.py with a client's packages; `{version}` in them is the version."""
+def interpreter_until(newest: tuple[int, int] | None) -> str:
+    """This interpreter, or an older one where it is too new; raises Broken if there is none."""
+    if newest is None or sys.version_info[:2] <= newest:
+        return sys.executable
+    names = [f"python3.{minor}" for minor in range(newest[1], 7, -1)]
+    for name in filter(shutil.which, names):
+        if subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return name
+    raise Broken(f"this version works with Python {newest[0]}.{newest[1]} and older, of which this machine has none")
+
+
+def scenarios(client: str, *packages: str, newest: Mapping[str, tuple[int, int]] | None = None) -> None:
+    """A `run` that runs the folder's scenarios.py with a client's packages; `{version}` in them is the version.
+
+    `newest` are the last versions of Python that single versions of the client work with.
+    """
+
+    def python_for(suite: Suite) -> Path:
+        wanted = (package.format(version=suite.version) for package in packages)
+        return python_of(suite, *wanted, newest=(newest or {}).get(suite.version))
 
     def prepare(suite: Suite) -> None:
-        python_of(suite, *(package.format(version=suite.version) for package in packages))
+        python_for(suite)
 
     def test(suite: Suite) -> None:
-        python = python_of(suite, *(package.format(version=suite.version) for package in packages))
+        python = python_for(suite)
         chosen = [argument for name in suite.tests for argument in ("--only", name)]
         subprocess.run([python, HERE / client / "scenarios.py", suite.address, *chosen], check=False)
 
@@ -328,12 +349,15 @@ def go_names(binary: Path, cwd: Path) -> list[str]:
     return [line for line in step([binary, "-test.list=^Test"], cwd).splitlines() if line.startswith("Test")]
 
 
-def go_scenarios(client: str, module: str) -> None:
-    """A `run` that compiles scenarios.go with the folder's client.go and a Go module, and runs the program."""
+def go_scenarios(client: str, module: str, tags: Mapping[str, str] | None = None) -> None:
+    """A `run` that compiles scenarios.go with the folder's Go files and a Go module, and runs the program.
+
+    `tags` are build tags of single versions of the module.
+    """
 
     def prepare(suite: Suite) -> None:
         program = suite.directory / "program"
-        sources = [HERE / "scenarios.go", HERE / client / "client.go"]
+        sources = [HERE / "scenarios.go", *sorted((HERE / client).glob("*.go"))]
         texts = [source.read_text(encoding="utf-8") for source in sources]
 
         @once(suite.directory, "program", module, suite.version, *texts)
@@ -345,7 +369,7 @@ def go_scenarios(client: str, module: str) -> None:
             step(["go", "mod", "init", "scenarios"], program)
             step(["go", "get", f"{module}@v{suite.version}"], program)
             step(["go", "mod", "tidy"], program)
-            step(["go", "build", "-o", "scenarios", "."], program)
+            step(["go", "build", "-tags", (tags or {}).get(suite.version, ""), "-o", "scenarios", "."], program)
 
     def test(suite: Suite) -> None:
         environment = {**os.environ, "BOOTSTRAP_SERVERS": suite.address}

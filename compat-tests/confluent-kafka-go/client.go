@@ -103,28 +103,8 @@ func (c confluentClient) TopicSetting(topic, name string) (value string, err err
 	return value, err
 }
 
-func (c confluentClient) AlterTopicSetting(topic, name, value string) error {
-	entries := []kafka.ConfigEntry{
-		{Name: name, Value: value, IncrementalOperation: kafka.AlterConfigOpTypeSet},
-	}
-	resources := []kafka.ConfigResource{{Type: kafka.ResourceTopic, Name: topic, Config: entries}}
-	return c.withAdmin(func(ctx context.Context, admin *kafka.AdminClient) error {
-		return configFault(admin.IncrementalAlterConfigs(ctx, resources))
-	})
-}
-
 func partitionOf(topic string, offset int64) kafka.TopicPartition {
 	return kafka.TopicPartition{Topic: &topic, Partition: 0, Offset: kafka.Offset(offset)}
-}
-
-func (c confluentClient) DeleteRecords(topic string, before int64) error {
-	return c.withAdmin(func(ctx context.Context, admin *kafka.AdminClient) error {
-		results, err := admin.DeleteRecords(ctx, []kafka.TopicPartition{partitionOf(topic, before)})
-		if err != nil {
-			return err
-		}
-		return results.DeleteRecordsResults[0].TopicPartition.Error
-	})
 }
 
 func (c confluentClient) Write(topic string, records []Record, how Writing) error {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
-from scenario import expect, scenario, unique, until
+from scenario import Lacking, expect, scenario, unique, until
 
 
 def make_topic(address: str, topic: str, partitions: int = 1) -> None:
@@ -15,6 +15,8 @@ def make_topic(address: str, topic: str, partitions: int = 1) -> None:
 
 
 def producer_of(address: str, transactional_id: str) -> KafkaProducer:
+    if "transactional_id" not in KafkaProducer.DEFAULT_CONFIG:
+        raise Lacking("this version has no transactions")
     producer = KafkaProducer(bootstrap_servers=address, transactional_id=transactional_id)
     producer.init_transactions()
     return producer
