@@ -52,7 +52,7 @@ def _topic_error(name: str, context: RequestContext) -> KafkaError | None:
     if not context.authorize(Operation.READ, ResourceType.TOPIC, name):
         return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if context.node.metadata.image.topics.by_name(name) is None:
-        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}.")
     return None
 
 

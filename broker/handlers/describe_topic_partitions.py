@@ -82,6 +82,10 @@ def _fill(
 ) -> None:
     """Topics in order until the page is full."""
     for name in names:
+        if limit == 0:
+            # Whether the topic exists is not looked at.
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=0)
+            return
         topic = image.topics.by_name(name)
         if topic is None:
             problem = name_problem(name)
@@ -89,9 +93,6 @@ def _fill(
             response.topics.append(_refused(name, code))
             continue
         start = first_partition if name == first_name else 0
-        if limit == 0:
-            response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=start)
-            return
         end = min(len(topic.partitions), start + limit)
         response.topics.append(_topic(topic, start, end, image, context.listener_name))
         limit -= max(end - start, 0)

@@ -51,6 +51,11 @@ LEADER_HINTS_FROM_VERSION = 10
 STORAGE_ERROR_FROM_VERSION = 4
 IMPLICIT_ADD_FROM_VERSION = 12
 ABORTABLE_FROM_VERSION = 11
+BATCH_SIZE_UNTIL, MAGIC_AT, ATTRIBUTES_AT = 12, 16, 22
+"""Places in the header of a record batch"""
+SMALLEST_BATCH_BYTES = 14
+"""LegacyRecord.RECORD_OVERHEAD_V0"""
+CURRENT_MAGIC, TRANSACTIONAL_FLAG = 2, 0x10
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id that may write internal topics (`AdminUtils.ADMIN_CLIENT_ID`)."""
 
@@ -76,8 +81,10 @@ class _Produce:
 async def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     """Append and answer; None for acks=0. Raises CloseConnection where acks=0 met an error."""
     produce = _Produce(request, context)
-    if _may_not_use_transactional_id(produce):
-        _refuse_all(produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    try:
+        _check_first_batches(produce)
+    except KafkaError as error:
+        _refuse_all(produce, AppendOutcome(error.code, message=error.message))
     else:
         _sort_out(produce)
         if produce.accepted:
@@ -93,22 +100,45 @@ async def handle(request: ProduceRequest, context: RequestContext) -> ProduceRes
 # --- which partitions may be written (B.1) ---------------------------------------------------------
 
 
-def _may_not_use_transactional_id(produce: _Produce) -> bool:
+def _check_first_batches(produce: _Produce) -> None:
+    """Look for a transactional batch before anything else, and whether its transactional id may be used.
+
+    Raises CORRUPT_MESSAGE where a batch on the way cannot be one, TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+    either refuses the whole request. Source: RequestUtils.hasTransactionalRecords.
+    """
     request = produce.request
-    # The attributes of the first batch: bit 4 says transactional. Shorter bytes are refused later.
     if not any(
-        len(partition.records or b"") > 22 and partition.records[22] & 0x10  # type: ignore[index, operator]
+        _is_transactional(cast("bytes | None", partition.records) or b"")
         for topic in request.topic_data
         for partition in topic.partition_data
     ):
-        return False
+        return
     transactional_id = request.transactional_id
-    return transactional_id is None or not produce.context.authorize(
+    if transactional_id is None or not produce.context.authorize(
         Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
-    )
+    ):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
-def _refuse_all(produce: _Produce, error: ErrorCode) -> None:
+def _is_transactional(records: bytes) -> bool:
+    """Whether the first batch is transactional; one that is not all there is refused later."""
+    if len(records) < BATCH_SIZE_UNTIL:
+        return False
+    size_bytes = int.from_bytes(records[8:BATCH_SIZE_UNTIL], "big", signed=True)
+    if size_bytes < SMALLEST_BATCH_BYTES:
+        raise KafkaError(
+            ErrorCode.CORRUPT_MESSAGE, f"A batch of {size_bytes} bytes is shorter than any ({SMALLEST_BATCH_BYTES})."
+        )
+    if len(records) <= MAGIC_AT:
+        return False
+    magic = records[MAGIC_AT]
+    if magic > CURRENT_MAGIC:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"There are no batches of magic {magic}.")
+    is_whole = len(records) >= size_bytes + BATCH_SIZE_UNTIL
+    return is_whole and magic == CURRENT_MAGIC and bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_FLAG)
+
+
+def _refuse_all(produce: _Produce, outcome: AppendOutcome) -> None:
     answered: dict[bytes, dict[int, _Key]] = {}
     for topic in produce.request.topic_data:
         identity = topic.topic_id + topic.name.encode()
@@ -117,7 +147,7 @@ def _refuse_all(produce: _Produce, error: ErrorCode) -> None:
             produce.answers.append((topic, answered[identity]))
         for partition in topic.partition_data:
             key = answered[identity][partition.index] = (identity, partition.index)
-            produce.outcomes[key] = AppendOutcome(error)
+            produce.outcomes[key] = outcome
 
 
 def _sort_out(produce: _Produce) -> None:

@@ -1,0 +1,51 @@
+"""Requests about topics and records that random play against Apache Kafka found to be answered differently."""
+
+from __future__ import annotations
+
+from tests.parity.corpus.produce_and_fetch import batch, create
+from tests.parity.player import Player
+from wire.messages.describe_producers import DescribeProducersRequest
+from wire.messages.describe_producers import TopicRequest as ProducedTopic
+from wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+
+def scenario_full_page_before_unknown_topics(player: Player) -> None:
+    """A page of DescribeTopicPartitions is full: the next topic is its cursor, even if there is none."""
+    connection = player.connect()
+    create(connection, player.name("b"), 2)
+    for limit in (1, 2, 3):
+        topics = [TopicRequest(name=player.name(name)) for name in ("a", "b", "c", "d")]
+        request = DescribeTopicPartitionsRequest(topics=topics, response_partition_limit=limit)
+        connection.call(request, 0, f"at most {limit}")
+    unknown = ProducedTopic(name=player.name("no"), partition_indexes=[0, 1])
+    connection.call(DescribeProducersRequest(topics=[unknown]), 0, "producers of an unknown topic")
+
+
+def scenario_first_batches_that_are_none(player: Player) -> None:
+    """One batch that cannot be one refuses a whole Produce, unless a transactional batch stands before it."""
+    connection, topic = player.connect(), player.name("t")
+    create(connection, topic, 2)
+    flaws: dict[str, bytes] = {"good": batch(b"v")}
+    for size in (-1, 0, 13, 14, 49, 10_000_000):
+        flaws[f"size {size}"] = flaws["good"][:8] + size.to_bytes(4, "big", signed=True) + flaws["good"][12:]
+    for magic in (-1, 0, 1, 3):
+        flaws[f"magic {magic}"] = flaws["good"][:16] + magic.to_bytes(1, "big", signed=True) + flaws["good"][17:]
+    flaws["11 bytes"], flaws["16 bytes"] = flaws["good"][:11], flaws["size 0"][:16]
+    transactional = batch(b"v", is_transactional=True, producer_id=5, producer_epoch=0, base_sequence=0)
+    flaws["half of a transactional one"] = transactional[:-1]
+
+    def produce(label: str, version: int, *entries: tuple[str, int, bytes]) -> None:
+        data = [
+            TopicProduceData(name=name, partition_data=[PartitionProduceData(index=index, records=records)])
+            for name, index, records in entries
+        ]
+        request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=data)
+        connection.call(request, version, f"{label} v{version}")
+
+    for label, records in flaws.items():
+        for version in (3, 12):
+            entries = (player.name("no"), 0, flaws["good"]), (topic, 1, records)
+            produce(f"{label} after an unknown topic", version, *entries)
+    produce("transactional before size 0", 9, (topic, 0, transactional), (player.name("no"), 1, flaws["size 0"]))
+    produce("size 0 before transactional", 9, (topic, 1, flaws["size 0"]), (player.name("no"), 0, transactional))
