@@ -61,7 +61,8 @@ class SimulatedNode:
         self._files = FaultyFiles(clock_ms=loop.now_ms)
         self._state: NodeState | None = None
         self._dispatcher: Dispatcher | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        # In order: which client hears first that the node is gone is part of what a seed repeats.
+        self._tasks: dict[asyncio.Task[Any], None] = {}
         self._clients = 0
         self.starts = 0
         self.is_up = asyncio.Event()
@@ -109,11 +110,11 @@ class SimulatedNode:
 
     def kill(self, *, power_loss: Random | None = None) -> None:
         """End the process here and now; `power_loss` also takes what was not synced, as chance has it."""
-        tasks, self._tasks = self._tasks, set()
+        tasks, self._tasks = self._tasks, {}
         for task in tasks:
             task.cancel()
         own = asyncio.current_task()
-        for task in asyncio.all_tasks(self.loop):
+        for task in sorted(asyncio.all_tasks(self.loop), key=_age):
             # Tasks that the node's own code made: markers, loading, releases.
             if task is not own and not task.get_name().startswith("sim:"):
                 task.cancel()
@@ -175,8 +176,8 @@ class SimulatedNode:
     async def _own(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run in a task of the node. Raises Disconnected if the node dies meanwhile."""
         task: asyncio.Task[Any] = self.loop.create_task(coroutine, name="node")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
@@ -187,6 +188,11 @@ class SimulatedNode:
         with contextlib.suppress(Crash):
             return task.result()
         raise Disconnected("the node died at a write")
+
+
+def _age(task: asyncio.Task[Any]) -> tuple[int, str]:
+    """Tasks without a name of their own are numbered as they are made."""
+    return len(task.get_name()), task.get_name()
 
 
 class SimulatedClient:
