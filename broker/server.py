@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from broker.clock import Clock
 from broker.handlers.context import Node
 from broker.handlers.dispatch import Dispatcher
+from broker.handlers.sent_requests import SentRequests
 from broker.http.endpoint import ControlEndpoint, Refused, Route
 from broker.network.connection_set import ConnectionSet
 from broker.network.listener import Listener, ListenerSet
@@ -65,6 +66,7 @@ class Server:
         self._state: NodeState | None = None
         self.listeners = ListenerSet(())
         self._control: ControlEndpoint | None = None
+        self._sent: SentRequests | None = None
         self._is_ready = False
         self._resetting: asyncio.Future[None] | None = None
 
@@ -159,6 +161,8 @@ class Server:
             Route("POST", "/compact", self._compact),
             Route("POST", "/retention", self._retain),
             Route("GET", "/group-events", self._group_events),
+            Route("POST", "/sent-requests", self._count_requests),
+            Route("GET", "/sent-requests", self._sent_requests),
         )
         self._control = ControlEndpoint(routes, self.config["odradek.control.port"])
         self._control.bind()
@@ -204,6 +208,20 @@ class Server:
         except KafkaError as error:
             raise refused(error) from error
         return {"events": [{"at_ms": event.at_ms, "text": event.text} for event in events]}
+
+    async def _count_requests(self, _parameters: dict[str, str]) -> dict[str, Any]:
+        """From now on requests are counted, from none."""
+        self._opened()
+        interceptors = self.node.dispatcher.interceptors
+        interceptors[:] = [each for each in interceptors if each is not self._sent]
+        self._sent = SentRequests()
+        interceptors.append(self._sent)
+        return {"counting": True}
+
+    async def _sent_requests(self, _parameters: dict[str, str]) -> dict[str, Any]:
+        if self._sent is None:
+            raise Refused(409, "nobody has asked for requests to be counted (POST /sent-requests)")
+        return {"sent_requests": self._sent.told()}
 
     def _opened(self) -> NodeState:
         if not self._is_ready or self._state is None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import sent
 import yaml
 from brokers import ROOT, NotStarted, broker, kind_of
 from page import table, write_page
@@ -134,7 +135,8 @@ class Runner:
         settings = {**self.settings, **entry.row.get("broker", {})}
         log = self.directory(entry) / f"{kind_of(self.options.against)}.broker.log"
         host = str(entry.row.get("host", "127.0.0.1"))
-        with broker(self.options.against, settings, log, host) as address:
+        sent_file = sent.file_of(self.results.directory, entry)
+        with broker(self.options.against, settings, log, host, sent_file) as address:
             environment["BOOTSTRAP_SERVERS"] = address
             self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
 
@@ -258,7 +260,7 @@ def parse(entries: list[Entry]) -> argparse.Namespace:
     size.add_argument("--full", action="store_true", help="every test of every version, not the sample")
     size.add_argument("--only", action="append", default=[], metavar="TEST", help="this test of the clients named")
     parser.add_argument("--accept", action="store_true", help="add tests that pass now to tests.allow")
-    parser.add_argument("--report", action="store_true", help="write docs/compatibility.md from the latest whole runs")
+    parser.add_argument("--report", action="store_true", help="write docs/compatibility.md and what clients send")
     parser.add_argument("--list", action="store_true", help="list the suites and run nothing")
     options = parser.parse_args()
     known = {name for entry in entries for name in (entry.name, f"{entry.name}@{entry.version}", entry.row["client"])}
@@ -287,7 +289,8 @@ def main() -> int:
             print(line)
     if options.report:
         write_page(ROOT / "docs" / "compatibility.md", entries, runner.results)
-        return 0
+        sent.report(entries, runner.results.directory)
+        return subprocess.run([sys.executable, ROOT / "docs" / "support.py"], check=False).returncode
     for fault in runner.faults:
         print(f"FAULT {fault}", file=sys.stderr)
     passed, failed = (sum(o.count(verdict) for o in runner.outcomes.values()) for verdict in ("ok", "FAILED"))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from broker import process as node_process
+from broker.http.endpoint import Refused
 from broker.network.listener import CannotListen
 from broker.storage.files import StorageFault
 from broker.storage.memory_files import MemoryFiles
@@ -287,6 +288,26 @@ async def test_the_control_endpoint_tells_ready_and_resets() -> None:
         assert len(node.server.node.metadata.image.topics) == 3
         assert await ask("POST", "/reset", address.query) == (200, {"reset": True})
         assert len(node.server.node.metadata.image.topics) == 0
+
+
+async def test_the_control_endpoint_tells_what_clients_have_sent_since_it_was_asked_to_count() -> None:
+    async with running_node() as node:
+        client = await RawClient.connect(node.port)
+        with pytest.raises(Refused, match="POST /sent-requests"):
+            await node.server._sent_requests({})
+        await client.call(metadata(12))
+        assert await node.server._count_requests({}) == {"counting": True}
+        assert await node.server._sent_requests({}) == {"sent_requests": {}}
+        for version in (9, 12, 12):
+            await client.call(metadata(version))
+        await client.call(produce([b"x"]))
+        told = (await node.server._sent_requests({}))["sent_requests"]
+        assert told["Metadata"] == {"9": 1, "12": 2}
+        assert sum(told["Produce"].values()) == 1
+        await node.server._count_requests({})
+        assert await node.server._sent_requests({}) == {"sent_requests": {}}, "counted anew"
+        assert len(node.server.node.dispatcher.interceptors) == 1
+        await client.close()
 
 
 async def test_the_control_endpoint_compacts_and_retains_at_once() -> None:
