@@ -66,17 +66,18 @@ async def _result(transaction: AddPartitionsToTxnTransaction, context: RequestCo
     partitions = _partitions(transaction.topics)
     return AddPartitionsToTxnResult(
         transactional_id=transaction.transactional_id,
-        topic_results=_topic_results(await _answer(transaction, partitions, context)),
+        topic_results=_topic_results(transaction.topics, await _answer(transaction, partitions, context)),
     )
 
 
 async def _answer(
     transaction: AddPartitionsToTxnTransaction, partitions: list[TopicPartition], context: RequestContext
-) -> Errors:
+) -> Errors | ErrorCode:
+    """What each partition came to, or what the transaction did."""
     is_client = context.api_version < BATCHED_FROM
     transactional_id = transaction.transactional_id
     if is_client and not context.authorize(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
-        return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     refused = _refused(partitions, context, is_client=is_client)
     if refused:
         return {each: refused.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in partitions}
@@ -90,8 +91,9 @@ async def _answer(
             AddPartitions(*producer, frozenset(partitions), client_version=0 if is_client else 2)
         )
     except KafkaError as error:
-        return dict.fromkeys(partitions, transaction_error(error, context))
-    return dict.fromkeys(partitions, ErrorCode.NONE)
+        code = transaction_error(error, context)
+        return dict.fromkeys(partitions, code) if transaction.verify_only else code
+    return ErrorCode.NONE
 
 
 def _refused(partitions: list[TopicPartition], context: RequestContext, *, is_client: bool) -> Errors:
@@ -116,7 +118,21 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> list[TopicPartitio
     return list(dict.fromkeys(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions))
 
 
-def _topic_results(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
+def _topic_results(
+    topics: Iterable[AddPartitionsToTxnTopic], errors: Errors | ErrorCode
+) -> list[AddPartitionsToTxnTopicResult]:
+    """By partition, or the transaction's outcome for everything as the request names it, twice where it does."""
+    if isinstance(errors, ErrorCode):
+        return [
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=errors)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in topics
+        ]
     results: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (topic, index), code in errors.items():
         if topic not in results:

@@ -167,6 +167,8 @@ def _sort_out(
             continue
         targets.append(ReadTarget(TopicPartition(name, key.partition), key.topic_id, *parameters))
         read.append(entry)
+    # Kafka looks for names of ids before anything else.
+    refused.sort(key=lambda outcome: outcome.result.error_code != ErrorCode.UNKNOWN_TOPIC_ID)
     return targets, read, refused
 
 

@@ -14,6 +14,9 @@ No scenario plays what Kafka itself stumbles over. A node of this tree answers t
 - DescribeTopicPartitions of the empty name: Kafka's answer is UNKNOWN_SERVER_ERROR for every topic of
   the request; INVALID_TOPIC_EXCEPTION for that one.
 
+Features, coordinators and resources of what is not served (share and streams groups) are not known: UpdateFeatures
+of share.version and FindCoordinator of a share partition are refused.
+
 And one answer comes at once where Kafka's does not:
 
 - Metadata that may create a topic has it, or says why not, in the first answer: a name that collides

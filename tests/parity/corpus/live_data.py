@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from tests.parity.corpus.produce_and_fetch import batch, create
 from tests.parity.player import Player
+from wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from wire.messages.describe_producers import DescribeProducersRequest
 from wire.messages.describe_producers import TopicRequest as ProducedTopic
 from wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from wire.messages.init_producer_id import InitProducerIdRequest
 from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 
@@ -49,3 +56,45 @@ def scenario_first_batches_that_are_none(player: Player) -> None:
             produce(f"{label} after an unknown topic", version, *entries)
     produce("transactional before size 0", 9, (topic, 0, transactional), (player.name("no"), 1, flaws["size 0"]))
     produce("size 0 before transactional", 9, (topic, 1, flaws["size 0"]), (player.name("no"), 0, transactional))
+
+
+def scenario_unknown_ids_before_unknown_partitions(player: Player) -> None:
+    """Fetch names a partition that there is not, and then an id that there is not: the id is answered first."""
+    connection = player.connect()
+    topic_id = create(connection, player.name("t"))
+    for named in ([(topic_id, 9), (b"\x01" * 16, 0), (topic_id, 0)], [(b"\x01" * 16, 0), (topic_id, 9), (topic_id, 0)]):
+        topics = [
+            FetchTopic(topic_id=each, partitions=[FetchPartition(partition=index, partition_max_bytes=1000)])
+            for each, index in named
+        ]
+        connection.call(FetchRequest(topics=topics), 17, "without a session")
+        connection.call(FetchRequest(topics=topics, session_epoch=0), 17, "in a session")
+
+
+def scenario_partitions_added_twice(player: Player) -> None:
+    """AddPartitionsToTxn names partitions and topics twice: the transaction's outcome is told as often."""
+    connection, topic = player.connect(), player.name("t")
+    create(connection, topic, 2)
+    transactional_id = player.name("x")
+    init = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+    known = player.until(lambda: connection.call(init, 4, "init"), lambda answer: not answer.error_code)
+    for epoch in (0, 5):
+        for index in (0, 9):
+            partitions = [AddPartitionsToTxnTopic(name=topic, partitions=[index, index]) for _ in range(2)]
+            old = AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id=transactional_id,
+                v3_and_below_producer_id=known.producer_id,
+                v3_and_below_producer_epoch=epoch,
+                v3_and_below_topics=partitions,
+            )
+            connection.call(old, 3, f"epoch {epoch}, partition {index} v3")
+            for verify_only in (False, True):
+                transaction = AddPartitionsToTxnTransaction(
+                    transactional_id=transactional_id,
+                    producer_id=known.producer_id,
+                    producer_epoch=epoch,
+                    verify_only=verify_only,
+                    topics=partitions,
+                )
+                label = f"epoch {epoch}, partition {index} v5, only verify: {verify_only}"
+                connection.call(AddPartitionsToTxnRequest(transactions=[transaction]), 5, label)
