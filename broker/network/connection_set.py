@@ -69,6 +69,7 @@ class ConnectionSet:
         self._set_rates()
         self._reported: set[tuple[str, str]] = set()
         self._closed = asyncio.Event()
+        self._is_closing = False
         self._accepted = 0
 
     def __len__(self) -> int:
@@ -112,6 +113,10 @@ class ConnectionSet:
         )
         self._connections.add(connection)
         self._by_host[host] += 1
+        if self._is_closing:
+            # Accepted before the listener was closed, seen by the loop after all others were told to go.
+            connection.abort()
+            return
         per_host_max = limits.max_connections_per_ip_overrides.get(host, limits.max_connections_per_ip)
         if self._by_host[host] > per_host_max:
             self._report_once(
@@ -268,7 +273,8 @@ class ConnectionSet:
         await self._wait_for_none()
 
     async def close(self) -> None:
-        """Close every connection, give up its request, and wait until all are gone."""
+        """Close every connection, and who comes from now on, give up its request, and wait until all are gone."""
+        self._is_closing = True
         for connection in tuple(self._connections):
             connection.abort()
         await self._wait_for_none()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
+import socket
 import struct
 from typing import Any
 
@@ -438,3 +440,19 @@ async def test_five_hundred_connections_are_answered_and_leave_nothing() -> None
         await asyncio.gather(*(client.close() for client in clients))
         await eventually(lambda: len(running.connections) == 0, "all are gone")
         assert running.connections.budget.used_bytes == 0
+
+
+async def test_who_connects_while_the_node_stops_is_closed() -> None:
+    """The loop sees a connection later than the client: it may come when all others have been told to go."""
+    async with network(echo) as running:
+        stays = await RawClient.connect(running.port)
+        closing = asyncio.ensure_future(running.connections.close())
+        await asyncio.sleep(0)
+        with socket.create_connection(("127.0.0.1", running.port), timeout=10) as late:
+            late.setblocking(False)
+            async with asyncio.timeout(10):
+                await closing
+                with contextlib.suppress(ConnectionError):
+                    assert await asyncio.get_running_loop().sock_recv(late, 1) == b""
+        assert len(running.connections) == 0
+        await stays.close()
