@@ -8,13 +8,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from odradek.address import parse_address
 from odradek.failure import Failure
+
+HALF_WRITTEN_S = 60
+LISTENING_TIMEOUT_S = 0.5
 
 
 def running_folder() -> Path:
@@ -48,22 +53,23 @@ def announced(ready: dict[str, Any]) -> Iterator[None]:
 
 
 def forget_ended(folder: Path) -> None:
-    """Remove what nodes that were killed have left: files of processes that are no more."""
+    """Remove what nodes that were killed have left: files of nodes that nobody listens for any more."""
     for file in folder.glob("*.json*"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            half_written_by = file.suffix.removeprefix(".")
-            pid = int(half_written_by) if half_written_by.isdecimal() else announcement(file)["pid"]
-            if not is_running(pid):
+        with contextlib.suppress(OSError, ValueError, KeyError, Failure):
+            if file.suffix == ".json":
+                is_left = not is_listening(announcement(file))
+            else:
+                is_left = time.time() - file.stat().st_mtime > HALF_WRITTEN_S
+            if is_left:
                 file.unlink()
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process of this user has this id; where only a signal that ends it could tell, it is taken as one."""
-    if os.name != "posix":
-        return True
+def is_listening(ready: dict[str, Any]) -> bool:
+    """Whether the node of a ready line, or another in its place, takes connections. (Its process id would not tell: a
+    thread of another program may have it by now.)"""
     try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, PermissionError):
+        socket.create_connection(parse_address(ready["bootstrap_servers"].split(",")[0]), LISTENING_TIMEOUT_S).close()
+    except OSError:
         return False
     return True
 
@@ -103,7 +109,7 @@ def control_url_of(bootstrap_server: str) -> str:
         if not is_ours(file.parent):
             raise Failure(f"{file.parent} belongs to another user: give --control-url from the node's ready line.")
         ready = announcement(file)
-        if not is_running(ready["pid"]):
+        if not is_listening(ready):
             raise KeyError("a node that was killed has left it behind")
         return str(ready["control_url"])
     except (OSError, ValueError, KeyError):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from odradek.cli.running import announced, control_url_of, running_folder
+from odradek.cli.running import HALF_WRITTEN_S, announced, control_url_of, running_folder
 from odradek.failure import Failure
 
 
@@ -22,37 +22,52 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def ended_pid() -> int:
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        pass
-    return process.pid
+def listening() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
 
 
-def ready(port: int, pid: int) -> dict[str, object]:
-    return {"bootstrap_servers": f"127.0.0.1:{port}", "control_url": f"http://127.0.0.1/{port}", "pid": pid}
+@pytest.fixture
+def left() -> Iterator[int]:
+    """A port that nobody listens on, and nobody else is given meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
-def test_a_node_is_found_from_ready_to_stop(folder: Path) -> None:
-    own_pid = os.getpid()
-    with announced(ready(9092, own_pid)):
-        assert control_url_of("localhost:9092") == "http://127.0.0.1/9092"
+def announce(folder: Path, port: int) -> Path:
+    file = folder / f"{port}.json"
+    file.write_text(json.dumps(ready(port)))
+    return file
+
+
+def ready(port: int) -> dict[str, object]:
+    return {"bootstrap_servers": f"127.0.0.1:{port}", "control_url": f"http://127.0.0.1/{port}", "pid": os.getpid()}
+
+
+def test_a_node_is_found_from_ready_to_stop(folder: Path, listening: int) -> None:
+    with announced(ready(listening)):
+        assert control_url_of(f"localhost:{listening}") == f"http://127.0.0.1/{listening}"
     assert list(folder.iterdir()) == []
 
 
-def test_what_killed_nodes_left_goes_when_another_starts(folder: Path, ended_pid: int) -> None:
-    own_pid = os.getpid()
-    running = json.dumps(ready(9001, own_pid))
-    (folder / "9001.json").write_text(running)
-    (folder / "9002.json").write_text(json.dumps(ready(9002, ended_pid)))
-    (folder / f"9003.json.{ended_pid}").write_text("{")
-    (folder / "9004.json").write_text("of another version")
-    with announced(ready(9005, own_pid)):
-        left = sorted(file.name for file in folder.iterdir())
-    assert left == ["9001.json", "9004.json", "9005.json"]
-    assert (folder / "9001.json").read_text() == running
+def test_what_killed_nodes_left_goes_when_another_starts(folder: Path, listening: int, left: int) -> None:
+    running, killed = announce(folder, listening), announce(folder, left)
+    half, old_half, foreign = folder / "1.json.7", folder / "2.json.8", folder / "3.json"
+    for file in (half, old_half, foreign):
+        file.write_text("{")
+    long_ago = old_half.stat().st_mtime - HALF_WRITTEN_S - 1
+    os.utime(old_half, (long_ago, long_ago))
+    content = running.read_text()
+    with announced(ready(9092)):
+        assert not killed.exists()
+        assert not old_half.exists()
+        assert sorted(folder.iterdir()) == sorted([running, half, foreign, folder / "9092.json"])
+    assert running.read_text() == content
 
 
-def test_a_node_that_was_killed_is_not_found(folder: Path, ended_pid: int) -> None:
-    (folder / "9002.json").write_text(json.dumps(ready(9002, ended_pid)))
-    with pytest.raises(Failure, match=r"No node of yours runs at 127\.0\.0\.1:9002"):
-        control_url_of("127.0.0.1:9002")
+def test_a_node_that_was_killed_is_not_found(folder: Path, left: int) -> None:
+    announce(folder, left)
+    with pytest.raises(Failure, match=rf"No node of yours runs at 127\.0\.0\.1:{left}"):
+        control_url_of(f"127.0.0.1:{left}")
