@@ -16,7 +16,7 @@ from broker.storage.files import Files, StorageFault
 from broker.storage.replay import read_batches
 from broker.storage.segment import Segment
 from coordinator.metadata.delta import KNOWN_RECORDS
-from coordinator.metadata.features import refusal
+from coordinator.metadata.features import highest_level, refusal
 from coordinator.metadata.framing import decode_record
 from coordinator.metadata.replay_errors import MetadataReplayError
 from wire.errors import KafkaError, WireError
@@ -44,18 +44,16 @@ def refuse_unserved(files: Files, log_directory: str) -> None:
                 for record in batch.records():
                     _note(record.value, levels)
     except MetadataReplayError as error:
-        raise StorageFault(
-            f"the metadata log in {directory} cannot be opened: {error}; {ANOTHER_DIRECTORY}"
-        ) from error
+        raise StorageFault(f"the metadata log in {directory} cannot be opened: {error}; {ANOTHER_DIRECTORY}") from error
     except (KafkaError, WireError, OSError):
         return
-    for name, level in levels.items():
-        problem = refusal(name, level)
-        if problem is not None:
-            raise StorageFault(
-                f"the metadata log in {directory} cannot be opened: {problem}; lower it with kafka-features "
-                f"downgrade --feature {name}=LEVEL on a broker that serves it, or {ANOTHER_DIRECTORY}"
-            )
+    problems = {name: problem for name, level in levels.items() if (problem := refusal(name, level)) is not None}
+    if problems:
+        lowered = "".join(f" --feature {name}={highest_level(name)}" for name in problems)
+        raise StorageFault(
+            f"the metadata log in {directory} cannot be opened: {'; '.join(problems.values())}; on the broker that "
+            f"wrote it, kafka-features --bootstrap-server HOST:PORT downgrade{lowered} helps, else {ANOTHER_DIRECTORY}"
+        )
 
 
 def _batches(files: Files, directory: str) -> Iterator[AnyBatch]:

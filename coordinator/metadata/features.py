@@ -73,6 +73,12 @@ def refusal(name: str, level: int) -> str | None:
     )
 
 
+def highest_level(name: str) -> int:
+    """The highest level of a feature at which a cluster can be opened; 0, which is none, for one that is not known."""
+    served = _BY_NAME.get(name)
+    return 0 if served is None else served.max_level
+
+
 def register_broker_version(metadata_version: int) -> int:
     """The version at which RegisterBrokerRecord is written."""
     if metadata_version >= 30:

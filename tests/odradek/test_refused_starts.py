@@ -95,6 +95,22 @@ def test_a_feature_that_is_not_served(directory: Path, name: str, level: int) ->
         assert words in said
 
 
+def test_all_features_that_are_not_served_are_named_with_the_command_that_lowers_them(directory: Path) -> None:
+    """A directory that Apache Kafka 4.4 has formatted with its defaults."""
+    records = [FeatureLevelRecord(name=name, feature_level=1) for name in ("share.version", "streams.version")]
+    values = [b"".join([*metadata_frame(record, 0), record.encode(0)]) for record in records]
+    log = directory / "__cluster_metadata-0" / f"{0:020d}.log"
+    batch = build_batch(
+        [NewRecord(None, value, (), 0) for value in values], base_offset=10_000, partition_leader_epoch=9
+    )
+    with log.open("ab") as file:
+        file.write(batch)
+    said = refusal(directory)
+    assert "share.version is finalized at level 1" in said
+    assert "streams.version is finalized at level 1" in said
+    assert "downgrade --feature share.version=0 --feature streams.version=0 helps" in said
+
+
 def test_a_feature_that_was_lowered_again(directory: Path) -> None:
     for level in (99, 0):
         record = FeatureLevelRecord(name="share.version", feature_level=level)
@@ -128,7 +144,7 @@ def test_a_file_where_the_directory_should_be(tmp_path: Path) -> None:
     done = start("--data", str(path))
     assert done.returncode == 1
     (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("odradek start")]
-    for words in (str(path), "no log directory", "--data"):
+    for words in (str(path), "is a file, not a directory", "--data"):
         assert words in sentence
     assert path.read_text() == "a file"
 
