@@ -357,7 +357,7 @@ def go_scenarios(client: str, module: str, tags: Mapping[str, str] | None = None
 
     def prepare(suite: Suite) -> None:
         program = suite.directory / "program"
-        sources = [HERE / "scenarios.go", *sorted((HERE / client).glob("*.go"))]
+        sources = [HERE / "scenario.go", HERE / "scenarios.go", *sorted((HERE / client).glob("*.go"))]
         texts = [source.read_text(encoding="utf-8") for source in sources]
 
         @once(suite.directory, "program", module, suite.version, *texts)
