@@ -20,12 +20,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from brokers import TIMEOUT_S, Kafka, NotStarted, Odradek, prepared
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
 )
 
 from wire.frames import decode_response, encode_request
@@ -104,7 +106,22 @@ def make_topic(address: str, settings: dict[str, str] | None = None) -> str:
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
     for future in admin.create_topics([NewTopic(topic, 1, 1, config=settings or {})]).values():
         future.result(30)
+    wait_for_leader(admin, topic)
     return topic
+
+
+def wait_for_leader(admin: AdminClient, topic: str) -> None:
+    """Return when the partition answers: Apache Kafka says that a topic is made before its leader knows."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        (future,) = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}).values()
+        try:
+            future.result(30)
+            return
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                raise NotStarted(f"The partition of a new topic has no leader: {error}.") from error
+            time.sleep(0.05)
 
 
 def append(connection: Connection, topic: str, content: Iterable[bytes]) -> None:

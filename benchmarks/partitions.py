@@ -61,6 +61,20 @@ def create(address: str, topics: list[NewTopic]) -> None:
         some = topics[place : place + TOPICS_PER_REQUEST]
         for future in admin.create_topics(some, operation_timeout=60, request_timeout=120).values():
             future.result(TIMEOUT_S)
+    wait_for_leaders(admin, sum(topic.num_partitions for topic in topics))
+
+
+def wait_for_leaders(admin: AdminClient, partitions: int) -> None:
+    """Return when clients are told of all: Apache Kafka says that a topic is made before its brokers know."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        told = admin.list_topics(timeout=60).topics
+        led = sum(partition.leader >= 0 for topic in told.values() for partition in topic.partitions.values())
+        if led >= partitions:
+            return
+        if time.monotonic() > deadline:
+            raise NotStarted(f"Of {partitions} partitions {led} have a leader.")
+        time.sleep(0.1)
 
 
 def write(address: str, topics: list[NewTopic]) -> None:
@@ -75,6 +89,7 @@ def write(address: str, topics: list[NewTopic]) -> None:
         producer.poll(0)
     left = producer.flush(TIMEOUT_S)
     if left or failed:
+        producer.purge()
         raise NotStarted(f"{left} records were not acknowledged, {len(failed)} refused: {failed[:1]}")
 
 
