@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -40,3 +41,19 @@ def test_versions_served_are_within_those_of_the_schema() -> None:
         low = spec.min_version if row.min_version is None else row.min_version
         high = spec.max_version if row.max_version is None else row.max_version
         assert spec.min_version <= low <= high <= spec.max_version, row.module
+
+
+def test_what_proves_an_api_is_looked_up_not_claimed() -> None:
+    spec = importlib.util.spec_from_file_location("support_page", ROOT / "docs" / "support.py")
+    assert spec is not None
+    assert spec.loader is not None
+    support = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(support)
+    assert support.spans([0, 1, 2, 5]) == "0 to 2, 5"
+    assert support.spans([]) == "-"
+    compared = support.compared_versions()
+    without = [API_SPECS[row.key].name for row in API_ROWS if not compared[API_SPECS[row.key].name]]
+    assert not without, "no scenario of tests/parity sends them"
+    known = {API_SPECS[row.key].name for row in API_ROWS}
+    assert set(support.senders()) <= {spec.name for spec in API_SPECS.values()}
+    assert known & set(support.senders()), "no client was seen to send anything"

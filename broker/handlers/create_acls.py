@@ -1,4 +1,4 @@
-"""CreateAcls (key 30).
+"""CreateAcls (key 30): refused, as there is no authorizer to keep access rules.
 
 Versions 1-3; 2 is flexible, 3 knows the resource type USER.
 

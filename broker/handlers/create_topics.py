@@ -1,4 +1,4 @@
-"""CreateTopics (key 19).
+"""CreateTopics (key 19): make topics, with their partitions and settings.
 
 Versions 2-7; 4 allows -1 for the defaults, 5 is flexible and answers counts and settings, 7 answers topic ids.
 

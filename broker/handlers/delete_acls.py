@@ -1,4 +1,4 @@
-"""DeleteAcls (key 31).
+"""DeleteAcls (key 31): refused, as there are no access rules to delete.
 
 Versions 1-3; 2 is flexible, 3 knows the resource type USER.
 

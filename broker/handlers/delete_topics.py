@@ -1,4 +1,4 @@
-"""DeleteTopics (key 20).
+"""DeleteTopics (key 20): delete topics, by name or by id.
 
 Versions 1-6; 4 is flexible, 5 has error texts, 6 takes names or ids.
 

@@ -1,4 +1,4 @@
-"""DescribeAcls (key 29).
+"""DescribeAcls (key 29): refused, as there are no access rules to describe.
 
 Versions 1-3; 2 is flexible, 3 knows the resource type USER.
 

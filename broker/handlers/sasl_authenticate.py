@@ -1,8 +1,11 @@
-"""SaslAuthenticate (36), versions 0-2, on a connection that is not being authenticated.
+"""SaslAuthenticate (key 36): refused on a connection that is not being authenticated.
+
+Versions 0-2.
 
 Refused with ILLEGAL_SASL_STATE; the connection stays open. The token exchange of a SASL listener
 never gets here: it belongs to the authentication that stands before dispatch.
-Source: `KafkaApis.handleSaslAuthenticateRequest`.
+
+Left out: listeners with SASL. Source: `KafkaApis.handleSaslAuthenticateRequest`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""SaslHandshake (17), versions 0-1, on a connection that is not being authenticated.
+"""SaslHandshake (key 17): refused on a connection that is not being authenticated.
+
+Versions 0-1.
 
 On a listener without SASL, and on a connection already authenticated whose listener does not ask
 for it again, the handshake is refused with ILLEGAL_SASL_STATE and an empty list of mechanisms;
 the connection stays open. The handshake of a SASL listener never gets here: it belongs to the
 authentication that stands before dispatch.
-Source: `KafkaApis.handleSaslHandshakeRequest`.
+
+Left out: listeners with SASL. Source: `KafkaApis.handleSaslHandshakeRequest`.
 """
 
 from __future__ import annotations
