@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,7 +57,9 @@ class Entry:
         if sample is None or self.version not in map(str, self.row.get("sample_versions", self.row["versions"])):
             return None
         if sample == "allowed":
-            return sorted(Allowed.read(self.folder).names(self.version) - set(self.row.get("sample_without", ())))
+            without = self.row.get("sample_without", ())
+            names = Allowed.read(self.folder).names(self.version)
+            return sorted(name for name in names if not any(fnmatchcase(name, pattern) for pattern in without))
         return [] if sample == "all" else list(sample)
 
 
