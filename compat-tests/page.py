@@ -19,6 +19,8 @@ passes must go on passing (`tests.allow`).
 |---|---|---|---:|---:|---:|---:|---:|
 """
 
+NEVER = "-"
+
 
 class Row(Protocol):
     """What the page needs to know of an entry of the matrix."""
@@ -54,19 +56,35 @@ def duration(seconds: float) -> str:
 
 
 def write_page(file: Path, entries: Iterable[Row], results: Results) -> None:
-    """Write the page from the latest whole runs; a suite that never ran whole has dashes."""
+    """Write the page from the latest whole runs. A suite that never ran whole here keeps the line that it has on the
+    page, from a machine where it did; without one it has dashes."""
+    before = lines_of(file)
     lines = []
     for entry in entries:
-        here = results.latest(entry.name, entry.version, "odradek")
-        reference = results.latest(entry.name, entry.version, "reference")
-        name = f"[{entry.row['client']}](../compat-tests/{entry.name})"
-        cells = [name, entry.version, str(entry.row["what"])]
-        if here is None:
-            cells += ["-"] * 3
-        else:
-            cells += [str(len(here.results)), str(here.count("ok"))]
-            cells += [str(reference.count("ok")) if reference else "-"]
-        cells += [str(here.count("skipped")) if here else "-", duration(here.seconds) if here else "-"]
-        lines.append(f"| {' | '.join(cells)} |")
-    file.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+        cells = cells_of(entry, results)
+        lines.append(before.get(tuple(cells[:3]), cells) if cells[-1] == NEVER else cells)
+    text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    file.write_text(HEAD + text, encoding="utf-8")
     print(f"{file.name} written")
+
+
+def cells_of(entry: Row, results: Results) -> list[str]:
+    """The cells of one line of the page."""
+    here = results.latest(entry.name, entry.version, "odradek")
+    reference = results.latest(entry.name, entry.version, "reference")
+    cells = [f"[{entry.row['client']}](../compat-tests/{entry.name})", entry.version, str(entry.row["what"])]
+    if here is None:
+        return cells + [NEVER] * 5
+    on_reference = str(reference.count("ok")) if reference else NEVER
+    counts = [str(len(here.results)), str(here.count("ok")), on_reference, str(here.count("skipped"))]
+    return [*cells, *counts, duration(here.seconds)]
+
+
+def lines_of(file: Path) -> dict[tuple[str, ...], list[str]]:
+    """The lines of the page as it is, each as its cells, by client, version and suite."""
+    lines = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        if line.startswith("| ["):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            lines[tuple(cells[:3])] = cells
+    return lines
