@@ -7,6 +7,7 @@ python3 dev.py check [--fix]        lint, types, import rules, tidiness, generat
 python3 dev.py compile [--remove]   compile the record kernels in place (needs a C compiler)
 python3 dev.py compat [client ...]  run existing clients' own suites and scenarios, here or --against another broker
 python3 dev.py parity [--record]    compare answers with Apache Kafka's, request by request; record them anew
+python3 dev.py parity --live        the same for random sequences, from a --seed; --full is both
 python3 dev.py simulate [options]   a node in virtual time: random clients, lost answers, deaths, from a --seed
 python3 dev.py crash [options]      kill a node under load at random moments, check that all it promised holds;
                                     --full, --cycles N; --workload transactions: the clients of simulate
@@ -200,7 +201,7 @@ def bench(arguments: list[str]) -> int:
     return become([ready_python(), str(ROOT / "benchmarks" / "run.py"), *arguments])
 
 
-WORKLOADS = {"transactions": "tests.simulation.transactions"}
+WORKLOADS = {"transactions": "tests.simulation.transactions", "groups": "tests.simulation.groups"}
 
 COMMANDS = {
     "start": start,

@@ -13,30 +13,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "compat-tests" / "r
 
 from reference import VERSION, NotStarted, Reference
 
-__all__ = ["VERSION", "NotStarted", "apache_kafka", "own_node"]
+__all__ = ["VERSION", "NotStarted", "Reference", "address_of", "apache_kafka", "own_node"]
 
 
 @contextlib.contextmanager
 def apache_kafka(running: str | None = None) -> Iterator[tuple[str, int]]:
     """The address of Apache Kafka: one that runs at HOST:PORT, else one started for this and ended after it."""
     if running:
-        yield _address(running)
+        yield address_of(running)
         return
     with Reference() as kafka:
-        yield _address(kafka.bootstrap_servers)
+        yield address_of(kafka.bootstrap_servers)
 
 
 @contextlib.contextmanager
 def own_node(running: str | None = None) -> Iterator[tuple[str, int]]:
     """The address of a node with default settings: one that runs at HOST:PORT, else one started for this."""
     if running:
-        yield _address(running)
+        yield address_of(running)
         return
     with odradek.Broker() as broker:
-        yield _address(broker.bootstrap_servers)
+        yield address_of(broker.bootstrap_servers)
 
 
-def _address(text: str) -> tuple[str, int]:
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of a text HOST:PORT; raises NotStarted."""
     host, _, port = text.rpartition(":")
     if not (host and port.isdigit()):
         raise NotStarted(f"A broker's address is HOST:PORT, not {text!r}.")

@@ -28,6 +28,13 @@ from __future__ import annotations
 
 from typing import Any
 
+# What random sequences find, by the signature of the difference: Kafka itself stumbles, or is not followed.
+STUMBLES = {
+    "ConsumerGroupHeartbeat .error_code:-1/69": "A consumer would take along a classic group of whose members one is"
+    " joining without the protocol of the generation: Kafka does not expect it; the group stays as it is.",
+    "AddPartitionsToTxn answered by one": "Kafka never answers a request (v4 and later) that names no transaction.",
+}
+
 # Kafka leaves these null for many errors; a text that names the object, the value and the limit
 # helps whoever reads the client's log, and no client decides by it.
 KINDER_TEXTS = ("error_message", "batch_index_error_message")

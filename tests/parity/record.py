@@ -1,6 +1,7 @@
 """Plays the corpus to Apache Kafka and to a node of this tree, and compares their answers field by field.
 
 Without --record it also says which recordings (tests/golden/parity) are no longer what Apache Kafka answers.
+With --live random sequences are played instead (--live --help); --full plays both.
 With --record it stores Apache Kafka's answers as those recordings, which the tests play against every node.
 Both brokers are started for this unless addresses are given. Exit code 1 if anything differs.
 """
@@ -20,6 +21,7 @@ from broker.handlers.dispatch import API_ROWS
 from tests.parity.brokers import VERSION, NotStarted, apache_kafka, own_node
 from tests.parity.corpus import Scenario, scenarios
 from tests.parity.differences import without_kinder_texts
+from tests.parity.live import command as live
 from tests.parity.player import Player
 from wire.api import API_SPECS
 
@@ -105,13 +107,16 @@ def compare(chosen: dict[str, Scenario], kafka: tuple[str, int], node: tuple[str
 
 
 def main(arguments: list[str]) -> int:
-    """Record or compare; returns the exit code."""
+    """Record, compare, or play random sequences; returns the exit code."""
+    if "--live" in arguments:
+        return live.main([each for each in arguments if each != "--live"])
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="dev.py parity", description=__doc__, formatter_class=layout)
     parser.add_argument("--record", action="store_true", help="store Apache Kafka's answers")
     parser.add_argument("--only", default="", metavar="TEXT", help="scenarios whose names contain this")
     parser.add_argument("--against", metavar="HOST:PORT", help="compare this broker, not a node started for it")
     parser.add_argument("--reference", metavar="HOST:PORT", help="Apache Kafka that runs already")
+    parser.add_argument("--full", action="store_true", help="also random sequences, as --live plays them")
     options = parser.parse_args(arguments)
     chosen = {name: scenario for name, scenario in scenarios().items() if options.only in name}
     if not chosen:
@@ -121,7 +126,9 @@ def main(arguments: list[str]) -> int:
             if options.record:
                 return record(chosen, kafka)
             with own_node(options.against) as node:
-                return compare(chosen, kafka, node)
+                code = compare(chosen, kafka, node)
+        # With brokers of their own: they need other settings.
+        return live.main([]) or code if options.full else code
     except NotStarted as fault:
         print(fault, file=sys.stderr)
         return 1
