@@ -4,6 +4,8 @@ transactional id, and the sender of their markers. Source: Kafka's TransactionCo
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from coordinator.transaction.context import TransactionContext, TransactionSetti
 from coordinator.transaction.initialization import check_request
 from coordinator.transaction.partitions import require_transactional_id, verify
 from coordinator.transaction.requests import (
+    AbortTimedOut,
     AddPartitions,
     EndTransaction,
     InitTransactionalId,
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from coordinator.transaction.metadata import ProducerIdentity
     from wire.messages.describe_transactions import TransactionState as DescribedTransaction
     from wire.messages.list_transactions import TransactionState as ListedTransaction
+
+logger = logging.getLogger(__name__)
 
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 NO_SEQUENCE = -1
@@ -67,6 +72,7 @@ class TransactionCoordinator:
         self._clock = clock
         self._next_producer_id = next_producer_id
         self._transaction_version = transaction_version
+        self._aborting: set[asyncio.Task[None]] = set()
         self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
             TRANSACTION_STATE_TOPIC,
             replica_manager=replica_manager,
@@ -77,7 +83,7 @@ class TransactionCoordinator:
             make_context=self._context,
             write_timeout_ms=lambda: WRITE_TIMEOUT_MS,
             base_sequence=NO_SEQUENCE,
-            changed=self._send_markers,
+            changed=self._see_to,
         )
         self._markers = MarkerSender(
             clock=clock,
@@ -96,6 +102,8 @@ class TransactionCoordinator:
 
     async def close(self) -> None:
         """The node stops: waiting requests get COORDINATOR_NOT_AVAILABLE, markers are written later."""
+        for task in self._aborting:
+            task.cancel()
         self._runtime.close()
         await self._markers.close()
 
@@ -163,7 +171,7 @@ class TransactionCoordinator:
             except ProducerIdNeeded:
                 # Nothing has happened yet; the id is for the repeated request, and lost if that fails.
                 producer_id = await self._next_producer_id()
-                assert isinstance(request, InitTransactionalId | EndTransaction)
+                assert isinstance(request, InitTransactionalId | EndTransaction | AbortTimedOut)
                 request = request._replace(fresh_producer_id=producer_id)
 
     async def _write_to(self, partition: int, request: TransactionRequest) -> Any:
@@ -174,9 +182,20 @@ class TransactionCoordinator:
 
     # --- markers -------------------------------------------------------------------------------
 
-    def _send_markers(self, partition: int, shard: TransactionShard) -> None:
+    def _see_to(self, partition: int, shard: TransactionShard) -> None:
+        """What a shard hands out."""
         for metadata in shard.take_ending():
             self._markers.send(partition, metadata)
+        for transactional_id in shard.take_exhausted():
+            task = self._clock.loop.create_task(self._abort_timed_out(transactional_id))
+            self._aborting.add(task)
+            task.add_done_callback(self._aborting.discard)
+
+    async def _abort_timed_out(self, transactional_id: str) -> None:
+        try:
+            await self._write(AbortTimedOut(transactional_id))
+        except KafkaError as error:
+            logger.warning("the transaction of '%s' has timed out and stays open for now: %s", transactional_id, error)
 
     def _coordinator_epoch(self, partition: int) -> int:
         return self._replica_manager.partition(TopicPartition(TRANSACTION_STATE_TOPIC, partition)).leader_epoch

@@ -22,7 +22,7 @@ from coordinator.transaction.metadata import (
 )
 from coordinator.transaction.outcome import Known, Outcome
 from coordinator.transaction.partitions import require_producer, unknown_transactional_id
-from coordinator.transaction.requests import CompleteTransaction, EndTransaction, ProducerIdNeeded
+from coordinator.transaction.requests import AbortTimedOut, CompleteTransaction, EndTransaction, ProducerIdNeeded
 from coordinator.transaction.states import ENDING, TransactionState
 from wire.errors import ErrorCode, KafkaError
 
@@ -132,9 +132,7 @@ def _check_with_bumps(known: Known, request: EndTransaction) -> bool:
 def _prepare(metadata: TransactionMetadata, request: EndTransaction, now_ms: int) -> Outcome:
     next_producer_id = NO_PRODUCER_ID
     if request.client_version >= EPOCH_BUMPS_FROM and metadata.is_epoch_exhausted:
-        next_producer_id = request.fresh_producer_id
-        if next_producer_id == NO_PRODUCER_ID:
-            raise ProducerIdNeeded
+        next_producer_id = _given(request.fresh_producer_id)
     target = prepare_end(
         metadata,
         is_commit=request.is_commit,
@@ -146,15 +144,30 @@ def _prepare(metadata: TransactionMetadata, request: EndTransaction, now_ms: int
     return Outcome(complete(target, now_ms).identity, target)
 
 
-def fence(known: Known, context: TransactionContext, now_ms: int) -> Outcome:
+def _given(fresh_producer_id: int) -> int:
+    if fresh_producer_id == NO_PRODUCER_ID:
+        raise ProducerIdNeeded
+    return fresh_producer_id
+
+
+def fence_needs_producer_id(known: Known, context: TransactionContext) -> bool:
+    """Whether `fence` changes the producer id, as its epochs are used up."""
+    return context.transaction_version >= EPOCH_BUMPS_FROM and known.metadata.is_epoch_exhausted
+
+
+def fence(known: Known, context: TransactionContext, now_ms: int, fresh_producer_id: int = NO_PRODUCER_ID) -> Outcome:
     """Abort an open transaction against the will of its producer, whose epoch is no longer valid then.
 
-    Bumps the epoch as the cluster does, as no client asks. The reply is for the caller to give.
+    Bumps the epoch as the cluster does, as no client asks. The reply is for the caller to give. Raises
+    ProducerIdNeeded.
     """
     metadata = known.metadata
     version = context.transaction_version
+    next_producer_id = NO_PRODUCER_ID
     if version >= EPOCH_BUMPS_FROM:
         fenced = metadata
+        if fence_needs_producer_id(known, context):
+            next_producer_id = _given(fresh_producer_id)
     else:
         # No end bumps the epoch here, so it is done by hand, and it holds even if the record is refused.
         version = 0
@@ -163,7 +176,7 @@ def fence(known: Known, context: TransactionContext, now_ms: int) -> Outcome:
             raised += 1
         fenced = replace(metadata, producer_epoch=raised, last_producer_epoch=NO_PRODUCER_EPOCH)
     target = prepare_end(
-        fenced, is_commit=False, client_version=version, next_producer_id=NO_PRODUCER_ID, now_ms=now_ms
+        fenced, is_commit=False, client_version=version, next_producer_id=next_producer_id, now_ms=now_ms
     )
     return Outcome(
         None,
@@ -172,6 +185,13 @@ def fence(known: Known, context: TransactionContext, now_ms: int) -> Outcome:
         text=f"The open transaction of '{metadata.transactional_id}' is aborted; producer id "
         f"{metadata.producer_id} goes from epoch {metadata.producer_epoch} to {target.producer_epoch}.",
     )
+
+
+def abort_timed_out(known: Known | None, request: AbortTimedOut, context: TransactionContext, now_ms: int) -> Outcome:
+    """Fence, unless the transaction has ended meanwhile. Raises ProducerIdNeeded."""
+    if known is None or known.is_pending or not known.metadata.has_timed_out(now_ms):
+        return Outcome(None)
+    return fence(known, context, now_ms, request.fresh_producer_id)
 
 
 def finish(known: Known | None, request: CompleteTransaction, now_ms: int) -> Outcome:

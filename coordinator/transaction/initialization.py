@@ -60,7 +60,7 @@ def initialize(known: Known | None, request: InitTransactionalId, context: Trans
     if metadata.state in ENDING:
         raise _concurrent(metadata, "is still ending its transaction")
     if metadata.state is TransactionState.ONGOING:
-        outcome = fence(known, context, now_ms)
+        outcome = fence(known, context, now_ms, request.fresh_producer_id)
         reply = _concurrent(metadata, "had an open transaction, which is being aborted")
         return Outcome(reply, outcome.target, if_refused=outcome.if_refused, text=outcome.text)
     target = _next(metadata, request, timeout_ms, now_ms)

@@ -80,6 +80,11 @@ class TransactionMetadata:
             return None
         return self.start_ms + self.timeout_ms
 
+    def has_timed_out(self, now_ms: int) -> bool:
+        """Whether there is an open transaction that is too old."""
+        times_out_at_ms = self.times_out_at_ms
+        return times_out_at_ms is not None and times_out_at_ms < now_ms
+
     def to(self, state: TransactionState, **changes: Any) -> TransactionMetadata:
         """The value after a transition. Raises InvalidTransition for one that is not in the table."""
         if self.state not in VALID_PREVIOUS_STATES[state]:

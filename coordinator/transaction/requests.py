@@ -63,7 +63,14 @@ class CompleteTransaction(NamedTuple):
     producer_epoch: int
 
 
-TransactionRequest = InitTransactionalId | AddPartitions | EndTransaction | CompleteTransaction
+class AbortTimedOut(NamedTuple):
+    """A transaction has timed out at the last epoch: abort it, over to a fresh producer id. Answered by None."""
+
+    transactional_id: str
+    fresh_producer_id: int = NO_PRODUCER_ID
+
+
+TransactionRequest = InitTransactionalId | AddPartitions | EndTransaction | CompleteTransaction | AbortTimedOut
 
 NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 """What is answered where a request fails."""

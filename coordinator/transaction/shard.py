@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from coordinator.machine import CoordinatorRecord, Decision, Event, Ids, ReplayAt, Ticket
 from coordinator.transaction.context import TransactionContext, TransactionSettings
 from coordinator.transaction.deadlines import Deadlines
-from coordinator.transaction.ending import end, fence, finish
+from coordinator.transaction.ending import abort_timed_out, end, fence, fence_needs_producer_id, finish
 from coordinator.transaction.initialization import initialize
 from coordinator.transaction.metadata import TransactionMetadata
 from coordinator.transaction.outcome import Known, Outcome
@@ -28,6 +28,7 @@ from coordinator.transaction.records import (
 )
 from coordinator.transaction.requests import (
     AddPartitions,
+    CompleteTransaction,
     EndTransaction,
     InitTransactionalId,
     TransactionRequest,
@@ -87,6 +88,8 @@ class Looked(NamedTuple):
     timeouts: int
     expiries: int
     now_ms: int
+    exhausted: tuple[str, ...]
+    """Timed out, and to be aborted with a fresh producer id."""
 
 
 class Loaded(NamedTuple):
@@ -120,6 +123,8 @@ class TransactionShard:
         self._is_loaded = False
         # Decided and not yet handed out.
         self._ending: dict[str, TransactionMetadata] = {}
+        # Timed out, and their epochs are used up.
+        self._exhausted: list[str] = []
 
     # --- decide ----------------------------------------------------------------------------
 
@@ -134,8 +139,10 @@ class TransactionShard:
             outcome = add(known, request, now_ms)
         elif isinstance(request, EndTransaction):
             outcome = end(known, request, now_ms)
-        else:
+        elif isinstance(request, CompleteTransaction):
             outcome = finish(known, request, now_ms)
+        else:
+            outcome = abort_timed_out(known, request, context, now_ms)
         if outcome.target is not None and isinstance(request, AddPartitions | EndTransaction):
             _require_room(request.client_version, context)
         decision = self._decision([outcome], context)
@@ -201,6 +208,7 @@ class TransactionShard:
         self._arm(transactional_id)
 
     def _looked(self, change: Looked) -> None:
+        self._exhausted += change.exhausted
         for deadlines, count in ((self._timeouts, change.timeouts), (self._expiries, change.expiries)):
             # Nothing is due any more when this is settled once more, after a commit that failed.
             looked_at = deadlines.due(change.now_ms, count)
@@ -272,6 +280,12 @@ class TransactionShard:
         self._ending.clear()
         return ending
 
+    def take_exhausted(self) -> list[str]:
+        """Ids that have timed out since the last call and need a fresh producer id: AbortTimedOut is to be asked.
+        They are handed out again at the next look, until it was."""
+        exhausted, self._exhausted = self._exhausted, []
+        return exhausted
+
     # --- deadlines -------------------------------------------------------------------------
 
     def _arm(self, transactional_id: str) -> None:
@@ -295,7 +309,9 @@ class TransactionShard:
         """See Machine. Transactions that took too long are fenced and aborted (D28), unused ids are
         forgotten (D30)."""
         timeouts = self._timeouts.due(now_ms, DUE_AT_ONCE)
-        outcomes = [fence(known, context, now_ms) for known in self._timed_out(timeouts, now_ms)]
+        timed_out = list(self._timed_out(timeouts, now_ms))
+        exhausted = [known for known in timed_out if fence_needs_producer_id(known, context)]
+        outcomes = [fence(known, context, now_ms) for known in timed_out if known not in exhausted]
         decision = self._decision(outcomes, context)
         expiries = [] if timeouts else self._expiries.due(now_ms, DUE_AT_ONCE)
         expired = list(self._expired(expiries, now_ms))
@@ -308,17 +324,19 @@ class TransactionShard:
             volatile=[
                 *decision.volatile,
                 *(Begun(key, None) for key in expired),
-                Looked(len(timeouts), len(expiries), now_ms),
+                Looked(
+                    len(timeouts),
+                    len(expiries),
+                    now_ms,
+                    tuple(known.metadata.transactional_id for known in exhausted),
+                ),
             ],
         )
 
     def _timed_out(self, transactional_ids: Sequence[str], now_ms: int) -> Iterator[Known]:
         for transactional_id in dict.fromkeys(transactional_ids):
             known = self._known(transactional_id)
-            if known is None or known.is_pending:
-                continue
-            times_out_at_ms = known.metadata.times_out_at_ms
-            if times_out_at_ms is not None and times_out_at_ms < now_ms:
+            if known is not None and not known.is_pending and known.metadata.has_timed_out(now_ms):
                 yield known
 
     def _expired(self, transactional_ids: Sequence[str], now_ms: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.transaction.context import TransactionContext, TransactionSettings
 from coordinator.transaction.initialization import check_request, initialize
-from coordinator.transaction.metadata import NO_TIMEOUT_MS, ProducerIdentity, TransactionMetadata
+from coordinator.transaction.metadata import NO_TIMEOUT_MS, ProducerIdentity, TransactionMetadata, complete
 from coordinator.transaction.outcome import Known
 from coordinator.transaction.requests import InitTransactionalId, ProducerIdNeeded
 from coordinator.transaction.states import TransactionState as S
@@ -179,6 +179,18 @@ def test_an_exhausted_id_with_another_epoch_fails_as_in_kafka() -> None:
     assert refusal.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+def test_an_open_transaction_at_the_last_epoch_is_aborted_over_to_a_fresh_producer_id() -> None:
+    known = at_epoch(32766, S.ONGOING)
+    context = TransactionContext(transaction_version=2)
+    request = InitTransactionalId("x", 60_000)
+    with pytest.raises(ProducerIdNeeded):
+        initialize(known, request, context, START_MS)
+    target = initialize(known, request._replace(fresh_producer_id=8), context, START_MS).target
+    assert target is not None
+    assert (target.state, target.identity, target.next_producer_id) == (S.PREPARE_ABORT, (7, 32767), 8)
+    assert complete(target, START_MS).identity == (8, 0)
+
+
 # --- an open transaction ------------------------------------------------------------------------------
 
 
@@ -223,15 +235,11 @@ def test_without_bumps_the_fenced_producer_stays_fenced() -> None:
     assert world.error(InitTransactionalId("x", 60_000, old)) is ErrorCode.PRODUCER_FENCED
 
 
-def test_fencing_at_the_last_epoch_leads_to_a_fresh_producer_id() -> None:
-    for version in (0, 2):
-        known = at_epoch(32766, S.ONGOING)
-        request = InitTransactionalId("x", 60_000)
-        fenced = initialize(known, request, TransactionContext(transaction_version=version), START_MS).target
-        assert fenced is not None
-        assert fenced.identity == (7, 32767), version
-        assert fenced.next_producer_id == -1, version
-        assert init_at(Known(replace(fenced, state=S.COMPLETE_ABORT))).identity == (8, 0), version
+def test_without_bumps_fencing_at_the_last_epoch_leads_to_a_fresh_producer_id_at_the_next_request() -> None:
+    fenced = initialize(at_epoch(32766, S.ONGOING), InitTransactionalId("x", 60_000), TransactionContext(), 1).target
+    assert fenced is not None
+    assert (fenced.identity, fenced.next_producer_id) == ((7, 32767), -1)
+    assert init_at(Known(replace(fenced, state=S.COMPLETE_ABORT))).identity == (8, 0)
 
 
 def test_what_is_pending_comes_before_who_asks() -> None:

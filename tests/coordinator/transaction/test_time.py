@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.transaction.context import TransactionSettings
 from coordinator.transaction.deadlines import Deadlines
-from coordinator.transaction.requests import AddPartitions
+from coordinator.transaction.records import transaction_record
+from coordinator.transaction.requests import AbortTimedOut, AddPartitions
 from coordinator.transaction.states import TransactionState as S
 from tests.coordinator.transaction.transaction_world import START_MS, T0, World
 from wire.errors import ErrorCode
@@ -29,6 +32,35 @@ def test_t04_a_transaction_that_takes_too_long_is_aborted(version: int, epoch_af
     assert (world.known().state, world.known().producer_epoch) == (S.COMPLETE_ABORT, epoch_after)
     assert world.texts[-1].startswith("The open transaction of 'x' is aborted; producer id 1001 goes from epoch 0")
     assert len(world.markers) == 1
+
+
+@pytest.mark.parametrize("given_out", [True, False])
+def test_at_the_last_epoch_it_is_aborted_once_there_is_a_fresh_producer_id(given_out: bool) -> None:
+    """Ids are allocated by the controller: the machine hands out who needs one, again at each look."""
+    world = World(version=2)
+    first = world.init(timeout_ms=5_000)
+    last = replace(world.known(), producer_epoch=32766)
+    world.shard.replay(transaction_record(last, 2), len(world.log))
+    world.add(last.identity, version=2)
+    world.gives_ids = given_out
+    world.advance(20_000)
+    if not given_out:
+        assert (world.known().state, world.needed) == (S.ONGOING, ["x", "x"])
+        world.gives_ids = True
+        world.advance(10_000)
+    assert (world.known().state, world.known().identity) == (S.COMPLETE_ABORT, (first.producer_id + 1, 0))
+    assert [each.producer_epoch for each in world.markers] == [32767]
+    assert world.init() == (first.producer_id + 1, 1)
+
+
+def test_what_ended_before_its_fresh_producer_id_came_is_left_alone() -> None:
+    world = World(version=2)
+    identity = world.init(timeout_ms=5_000)
+    world.add(identity)
+    after = world.end(identity)
+    assert world.call(AbortTimedOut("x", 77)) is None
+    assert (world.known().state, world.known().identity) == (S.COMPLETE_COMMIT, after)
+    assert world.call(AbortTimedOut("nobody", 77)) is None
 
 
 def test_it_is_aborted_at_the_first_look_after_its_time() -> None:

@@ -16,6 +16,7 @@ from coordinator.record_codec import RecordCodec
 from coordinator.transaction.context import TransactionContext, TransactionSettings
 from coordinator.transaction.metadata import ProducerIdentity, TransactionMetadata
 from coordinator.transaction.requests import (
+    AbortTimedOut,
     AddPartitions,
     CompleteTransaction,
     EndTransaction,
@@ -62,6 +63,10 @@ class World:
     """Records are below the high watermark at once."""
     writes_markers: bool = True
     """Markers are written as soon as a transaction is decided."""
+    gives_ids: bool = True
+    """Producer ids are allocated for timed out transactions that need one."""
+    needed: list[str] = field(default_factory=list)
+    """Who needed one, as often as it was handed out."""
     log: list[tuple[bytes, bytes | None]] = field(default_factory=list)
     markers: list[TransactionMetadata] = field(default_factory=list)
     """Every transaction that was handed out to be ended, as it was then."""
@@ -131,6 +136,10 @@ class World:
                 return
             self.now_ms = max(self.now_ms, deadline_ms)
             self._apply(self.shard.expire(self._context(), self.now_ms, self._ids))
+            for transactional_id in self.shard.take_exhausted():
+                self.needed.append(transactional_id)
+                if self.gives_ids:
+                    self.ask(AbortTimedOut(transactional_id))
         raise AssertionError("deadlines without end")
 
     def reload(self) -> None:
@@ -171,7 +180,7 @@ class World:
             return self.shard.decide(request, self._context(), self.now_ms, self._ids, ticket)
         except ProducerIdNeeded:
             self.ids_given += 1
-            assert isinstance(request, InitTransactionalId | EndTransaction)
+            assert isinstance(request, InitTransactionalId | EndTransaction | AbortTimedOut)
             request = request._replace(fresh_producer_id=self.ids_given)
             return self.shard.decide(request, self._context(), self.now_ms, self._ids, ticket)
 
