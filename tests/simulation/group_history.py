@@ -1,4 +1,4 @@
-"""What members of groups were told, and what must hold of it. The rules are the protocol's; nothing here knows the broker.
+"""What members of groups were told, and what must hold of it. The rules are the protocol's, not the broker's.
 
 A member is *surely in* its group as long as the coordinator has no reason to remove it: it was heard within its
 session timeout, it has done within the rebalance timeout what it was told to do, and it has not left. Times are
@@ -25,11 +25,9 @@ from wire.errors import ErrorCode
 
 Partition = tuple[str, int]
 
-LATENCY_MS = 5.0
-"""An answer is on its way for less than this."""
-REMOVALS = frozenset(
-    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION}
-)
+LATENCY_MS = 6.0
+"""An answer is on its way for less than this, the broker's whole milliseconds counted in."""
+REMOVALS = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION})
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +53,8 @@ class Membership:
     """The log knows that it is a member."""
     is_in_doubt: bool = False
     """It asked for something that would end it or change it, and does not know what came of it."""
+    is_challenged: bool = False
+    """Somebody may have taken its place, or sent it away."""
     unanswered: int = 0
     ended: str | None = None
     ended_starts: int = 0
@@ -80,7 +80,6 @@ class GroupHistory:
         self.groups: dict[str, GroupPast] = {}
         self.offsets = OffsetHistory()
         self.starts = 1
-        self.restarted_ms = 0.0
         self.mixed: set[str] = set()
         """Groups with members of both protocols, which change their kind."""
         self.reborn: set[str] = set()
@@ -113,6 +112,7 @@ class GroupHistory:
         return (
             member.ended is None
             and not member.is_in_doubt
+            and not member.is_challenged
             and (self.starts == member.starts or member.is_written)
             and now_ms < member.heard_ms + self.session_of(member)
             and now_ms < member.at_ease_ms + member.rebalance_ms
@@ -129,16 +129,31 @@ class GroupHistory:
         member.heard_ms = member.at_ease_ms = now_ms - LATENCY_MS
         self.memberships.append(member)
 
-    def heard(self, member: Membership, sent_ms: float, now_ms: float, *, at_ease: bool) -> None:
-        """A request was carried out; `at_ease`: the member is where the group is."""
+    def heard(self, member: Membership, sent_ms: float, now_ms: float, *, at_ease: bool, renews: bool = True) -> None:
+        """A request was carried out; `at_ease`: the member is where the group is; `renews`: its session begins anew."""
         # A request that waited was carried out shortly before its answer.
-        since_ms = max(sent_ms, now_ms - LATENCY_MS)
-        member.heard_ms = since_ms
+        since_ms = max(sent_ms - 1, now_ms - LATENCY_MS)
+        if renews:
+            member.heard_ms = since_ms
         if at_ease:
             member.at_ease_ms = since_ms
         member.starts = self.starts
         member.unanswered = 0
         member.is_in_doubt = False
+
+    def missed(self, member: Membership, *, changes: bool) -> None:
+        """No answer came. One that `changes` the member's place leaves it in doubt; of others two in a row,
+        since only the epoch before the present one is accepted."""
+        member.unanswered += 1
+        if changes or (member.kind == "consumer" and member.unanswered > 1):
+            member.is_in_doubt = True
+
+    def challenge(self, group: str, instance_id: str | None) -> list[Membership]:
+        """Somebody comes to take the place of a static member, or sends it away."""
+        challenged = [each for each in self.live(group) if instance_id is not None and each.instance_id == instance_id]
+        for each in challenged:
+            each.is_challenged = True
+        return challenged
 
     def told_epoch(self, member: Membership, epoch: int, now_ms: float, *, is_written: bool) -> None:
         """The member's generation or epoch; `is_written`: the log holds it."""
@@ -147,8 +162,9 @@ class GroupHistory:
         if member.kind == "classic" and epoch < past.newest:
             rule = f"EpochsOnlyRise: {member} is told {epoch}, the group was at {past.newest}"
             assert not anchors or member.group in self.mixed, f"{rule} when {anchors[0]} was in"
+        is_back = epoch < member.epoch and ((is_written and member.is_written) or self.starts == member.starts)
+        assert not is_back or member.group in self.mixed, f"EpochsOnlyRise: {member} is told {epoch}"
         if is_written:
-            assert epoch >= member.epoch or not member.is_written, f"EpochsOnlyRise: {member} is told {epoch}"
             if epoch < past.newest and not anchors:
                 past.owners.clear()
                 past.newest = epoch
@@ -189,7 +205,8 @@ class GroupHistory:
         if code is ErrorCode.ILLEGAL_GENERATION and member.group in self.mixed:
             # When a group becomes classic, members that are behind its epoch have to join anew.
             surely = False
-        assert not surely or code not in REMOVALS, (
+        is_removal = code in REMOVALS or member.kind == "consumer"
+        assert not surely or not is_removal, (
             f"NeverUnknownInTime: {member} gets {code.name}, was heard at {member.heard_ms:.0f},"
             f" now it is {now_ms:.0f}, its session lasts {self.session_of(member):.0f}"
         )

@@ -34,8 +34,13 @@ class Register:
 
     @property
     def newest_commit_ms(self) -> float:
-        """When the last offset was sent, as far as anybody knows."""
-        return max((each.sent_ms for each in self.writes if each.value != NONE), default=-math.inf)
+        """When the last offset was sent that is certainly committed."""
+        return max((each.sent_ms for each in self.writes if each.value != NONE and each.is_certain), default=-math.inf)
+
+    def expired(self, now_ms: float) -> None:
+        """What was there is gone, and does not come back."""
+        since_ms = max(each.done_ms for each in self.writes if each.done_ms < math.inf)
+        self.writes.append(Write(NONE, max(since_ms, 0) + 0.001, now_ms, is_certain=True))
 
     def forget_old(self, now_ms: float) -> None:
         """Writes that certain later ones have replaced do not matter any more."""
@@ -49,7 +54,6 @@ class OffsetHistory:
 
     def __init__(self) -> None:
         self._registers: dict[tuple[str, Partition], Register] = {}
-        self.newest_ms: dict[str, float] = {}
 
     def register(self, group: str, partition: Partition) -> Register:
         """That of a partition."""
@@ -66,6 +70,10 @@ class OffsetHistory:
         write.done_ms, write.is_certain = now_ms, True
         self.register(group, partition).forget_old(now_ms)
 
+    def lost(self, write: Write, now_ms: float) -> None:
+        """No answer came: it was carried out by now, or never will be."""
+        write.done_ms = now_ms
+
     def refused(self, group: str, partition: Partition, write: Write) -> None:
         """It was answered with an error: nothing was written."""
         self.register(group, partition).writes.remove(write)
@@ -74,13 +82,14 @@ class OffsetHistory:
         """Partitions that were ever written."""
         return [partition for name, partition in self._registers if name == group]
 
-    def read(self, group: str, partition: Partition, value: int, sent_ms: float, now_ms: float, *, may_expire: bool) -> None:
+    def read(
+        self, group: str, partition: Partition, value: int, sent_ms: float, now_ms: float, *, may_expire: bool
+    ) -> None:
         """A fetch has seen this."""
         register = self.register(group, partition)
         allowed = register.values_at(sent_ms, now_ms)
         if value == NONE and value not in allowed and may_expire:
-            # It has expired, and does not come back.
-            register.writes.append(Write(NONE, register.newest_commit_ms, now_ms, is_certain=True))
+            register.expired(now_ms)
             return
         assert value in allowed, (
             f"OffsetsKept: {group} {partition[0]}-{partition[1]} is fetched as {value}, it can be {sorted(allowed)}"

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -78,8 +79,9 @@ def run_seeds(
         except AssertionError as broken:
             failed += 1
             print(f"FAILED seed {seed}\n  {broken}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAILED seed {seed}\n{traceback.format_exc()}", flush=True)
         else:
-            if options.trace:
-                print("\n".join(report.trace))
-            print(report, flush=True)
+            print("\n".join([*(report.trace if options.trace else ()), str(report)]), flush=True)
     return 1 if failed else 0
