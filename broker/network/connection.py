@@ -32,6 +32,8 @@ SHARED_BUFFER_BYTES = 256 * 1024
 READ_AHEAD_BYTES = 64 * 1024
 """Frames waiting behind the request in progress: enough for a pipelining client to keep the node
 busy, little enough that 5,000 such clients are no burden."""
+UNSENT_BUFFERS_MAX = 16
+"""So many short answers are written together at most."""
 FIRST_ALLOCATION_BYTES = 1024 * 1024
 """What a long frame is given at first; it doubles as bytes arrive, so slow senders own little."""
 
@@ -72,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         "_pending_bytes",
         "_received_eof",
         "_task",
+        "_unsent",
         "connection_set",
         "is_answering",
         "is_placed",
@@ -109,6 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         """Whether a request of this connection is being answered."""
         self._task: asyncio.Task[None] | None = None
         """What answers it, once it has had to wait."""
+        self._unsent: list[Any] = []
         self._received_eof = False
         self._close_reason = ""
 
@@ -146,12 +150,14 @@ class Connection(asyncio.BufferedProtocol):
                 frame = bytes(self._frame)
                 self._frame = None
                 self._enqueue(frame)
+                self._answer_in_hand()
             return
         data = self.connection_set.read_buffer.view[:nbytes]
         if self._carry:
             data = memoryview(self._carry + data)
             self._carry = b""
         self._split(data)
+        self._answer_in_hand()
 
     def eof_received(self) -> bool:
         """The client sends no more: what it has sent is answered, then the connection closes."""
@@ -225,12 +231,16 @@ class Connection(asyncio.BufferedProtocol):
         self._resume(PAUSED_BY_BUDGET)
 
     def _enqueue(self, frame: bytes) -> None:
-        """A whole frame, already charged: answered now, or in its turn."""
+        """A whole frame, already charged."""
         self._pending.append(frame)
         self._pending_bytes += len(frame)
-        if not self.is_answering:
+
+    def _answer_in_hand(self) -> None:
+        """Answer what has been read whole: now, as far as nothing has to wait, or in its turn."""
+        if self._pending and not self.is_answering:
             self.is_answering = True
             self._task = run_to_first_wait(self._answer_pending(), self._loop)
+            self._write_unsent()
         if self._pending_bytes > READ_AHEAD_BYTES:
             self._pause(PAUSED_BY_READ_AHEAD)
 
@@ -253,11 +263,15 @@ class Connection(asyncio.BufferedProtocol):
                 try:
                     answer = await self._answer(frame, self.peer)
                     del frame
-                    if answer is not None and not self.transport.is_closing():
-                        self.transport.writelines(answer)
+                    if answer is not None:
+                        is_long = len(answer) > 1
+                        self._unsent += answer
                         del answer
-                        if self._is_write_paused:
-                            await self._wait_for_drained()
+                        # Short answers to what was read at once leave together, unless one has to wait.
+                        if is_long or not self._pending or self._task or len(self._unsent) >= UNSENT_BUFFERS_MAX:
+                            self._write_unsent()
+                            if self._is_write_paused:
+                                await self._wait_for_drained()
                 finally:
                     self._budget.give_back(size)
                 if self._task is not None:  # time has passed since the request came
@@ -270,10 +284,17 @@ class Connection(asyncio.BufferedProtocol):
             logger.debug("where it failed", exc_info=error)
             self._close_reason = self._close_reason or "a fault of the node"
         finally:
+            self._write_unsent()
             self._task = None
             self.is_answering = False
         if self._close_reason or self._received_eof:
             self._close_now()
+
+    def _write_unsent(self) -> None:
+        if self._unsent:
+            unsent, self._unsent = self._unsent, []
+            if not self.transport.is_closing():
+                self.transport.writelines(unsent)
 
     async def _wait_for_drained(self) -> None:
         if self.transport.is_closing():
@@ -319,7 +340,7 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, reason: str) -> None:
         """Close once the requests already in hand are answered (at once if there are none)."""
         self._close_reason = reason
-        if self.is_answering:
+        if self.is_answering or self._pending:
             self._pause(PAUSED_BY_CLOSING)
         else:
             self._close_now()

@@ -70,6 +70,32 @@ async def test_many_small_frames_in_one_write_are_answered_in_order() -> None:
         await client.close()
 
 
+async def test_w05_answers_do_not_wait_for_a_request_behind_them() -> None:
+    gate = Gate()
+    async with network(gate.answer) as running:
+        client = await RawClient.connect(running.port)
+        client.send(framed(b"first") + framed(b"second") + framed(b"wait"))
+        assert [await client.answer() for _ in range(2)] == [b"first", b"second"]
+        gate.gates[b"wait"].set_result(None)
+        assert await client.answer() == b"wait"
+        await client.close()
+
+
+@pytest.mark.parametrize("behind", [struct.pack(">i", -1), framed(b"close")])
+async def test_what_was_asked_before_a_fault_is_answered(behind: bytes) -> None:
+    async def answer(frame: bytes, peer: Peer) -> list[Any]:
+        if frame == b"close":
+            raise CloseConnection("asked to")
+        return [framed(frame)]
+
+    async with network(answer) as running:
+        client = await RawClient.connect(running.port)
+        client.send(framed(b"first") + framed(b"second") + behind)
+        assert [await client.answer() for _ in range(2)] == [b"first", b"second"]
+        assert await client.reader.read() == b"", "then the connection closes"
+        await client.close()
+
+
 async def test_w05_a_waiting_request_holds_back_the_ones_behind_it() -> None:
     gate = Gate()
     async with network(gate.answer) as running:

@@ -33,7 +33,8 @@ async def test_what_waits_goes_on_in_a_task_with_what_came_of_its_waits() -> Non
         said.append("ended")
 
     task = run_to_first_wait(listen(), loop)
-    assert task is not None and said == ["started"]
+    assert task is not None
+    assert said == ["started"]
     first.set_result(5)
     second.set_exception(ValueError("no"))
     await task
@@ -87,4 +88,5 @@ async def test_a_cancelled_task_cancels_what_it_runs() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert said == ["cancelled"] and gate.cancelled()
+    assert said == ["cancelled"]
+    assert gate.cancelled()
