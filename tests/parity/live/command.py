@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import secrets
 import sys
 from collections.abc import Iterator
@@ -52,23 +53,26 @@ def play(
 
     A `survey` plays all sequences, each up to its first difference, and shortens none.
     """
-    found = _differences(machine, stage, examples, seed, survey=survey, set_aside=set_aside, steps=steps)
-    return found if survey else [shortened(stage, each) for each in found]
-
-
-def _differences(
-    machine: type[Machine],
-    stage: Stage,
-    examples: int,
-    seed: int,
-    *,
-    survey: bool,
-    set_aside: tuple[str, ...],
-    steps: int,
-) -> list[Difference]:
     kept: dict[str, Difference] = {}
-    fields = {"stage": stage, "set_aside": set_aside, "survey": kept if survey else None, "last": None}
+    fields = {"stage": stage, "set_aside": set_aside, "survey": kept if survey else None, "last": None, "begun": 0}
     chosen: Any = type(machine.__name__, (machine,), fields)
+    for attempt in itertools.count():
+        try:
+            _play(chosen, examples=examples - chosen.begun, seed=seed + attempt, steps=steps)
+        except (Flaky, FlakyStrategyDefinition):
+            # What the brokers answer decides what is drawn next, so a sequence may go differently the second
+            # time, which Hypothesis does not expect: the rest is played from another seed.
+            if chosen.last is None and chosen.begun < examples:
+                continue
+        except Difference:
+            pass  # the last
+        if survey:
+            return list(kept.values())
+        return [] if chosen.last is None else [shortened(stage, chosen.last)]
+    raise AssertionError("unreachable")
+
+
+def _play(machine: type[Machine], *, examples: int, seed: int, steps: int) -> None:
     settings = hypothesis.settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -76,24 +80,11 @@ def _differences(
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
         print_blob=False,
     )
-    try:
-        with contextlib.redirect_stdout(None):
-            run_state_machine_as_test(hypothesis.seed(seed)(chosen), settings=settings)
-    except (Flaky, FlakyStrategyDefinition):
-        # What the brokers answer decides what is drawn next: the sequence went differently the second time.
-        if chosen.last is None:
-            raise
-        return [chosen.last]
-    except BaseExceptionGroup as group:
-        found, rest = group.split(Difference)
-        if rest is not None or found is None:
-            raise
-        return [each for each in found.exceptions if isinstance(each, Difference)]
-    except Difference as fault:
-        return [fault]
-    return list(kept.values())
+    with contextlib.redirect_stdout(None):
+        run_state_machine_as_test(hypothesis.seed(seed)(machine), settings=settings)
 
 
 def run(options: argparse.Namespace, stage: Stage) -> int:

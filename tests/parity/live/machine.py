@@ -24,12 +24,14 @@ class Machine(RuleBasedStateMachine):
     set_aside: ClassVar[tuple[str, ...]] = ()
     survey: ClassVar[dict[str, Difference] | None] = None
     last: ClassVar[Difference | None] = None
+    begun: ClassVar[int] = 0
     steps: ClassVar[int] = 0
 
     def __init__(self) -> None:
         super().__init__()
         self.twins, self.prefix = self.stage.twins()
         self.is_over = False
+        type(self).begun += 1
 
     def ask(self, connection: str, request: Message, version: int, **how: Any) -> Any:
         """One step; None when it is not answered, or cannot be said at the version, or all is over."""
