@@ -240,7 +240,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._pending and not self.is_answering:
             self.is_answering = True
             self._task = run_to_first_wait(self._answer_pending(), self._loop)
-            self._write_unsent()
+            if self._task is not None:
+                self._write_unsent()
         if self._pending_bytes > READ_AHEAD_BYTES:
             self._pause(PAUSED_BY_READ_AHEAD)
 
