@@ -48,7 +48,8 @@ class Node:
         self.port = free_port()
         self.said = home / "node.log"
         self._process: asyncio.subprocess.Process | None = None
-        self._settings = [part for name, value in {**SETTINGS, **(settings or {})}.items() for part in ("--set", f"{name}={value}")]
+        chosen = {**SETTINGS, **(settings or {})}
+        self._settings = [part for name, value in chosen.items() for part in ("--set", f"{name}={value}")]
 
     async def spawn(self) -> asyncio.subprocess.Process:
         """Begin to start it."""
