@@ -26,6 +26,8 @@ class SocketTransport:
         self.is_up = asyncio.Event()
         self.starts = 0
         self.kills = 0
+        self.cuts = 0
+        """Connections that were cut on purpose, under a request or its answer."""
         self._clients: list[SocketClient] = []
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -101,6 +103,7 @@ class SocketClient:
     ) -> Any:
         """The answer; raises Disconnected where none comes, TimeoutError where a node that lives says nothing."""
         if lose_request:
+            self._transport.cuts += 1
             await self.close()
             raise Disconnected("not reached")
         try:
@@ -108,6 +111,7 @@ class SocketClient:
             if lose_answer:
                 # Cut while the node reads, while it works, or when the answer is there.
                 await asyncio.wait([answer], timeout=self._transport.random.choice([0, 0.0005, 0.003, 1]))
+                self._transport.cuts += 1
                 await self.close()
                 raise Disconnected("the answer is lost")
             return await asyncio.wait_for(answer, ANSWER_TIMEOUT_S)

@@ -29,9 +29,9 @@ def plan_of(seed: int, kills: int) -> Plan:
     return replace(drawn, deaths=kills, power_loss=False, loss=drawn.loss or 0.005)
 
 
-async def run_transactions(home: Path, plan: Plan) -> tuple[Report, int]:
-    """A whole run over one directory, which also keeps what happened, moment by moment: its report, and how often
-    the node was killed. Raises AssertionError naming the invariant that does not hold, or Broken."""
+async def run_transactions(home: Path, plan: Plan) -> tuple[Report, SocketTransport]:
+    """A whole run over one directory, which also keeps what happened, moment by moment: its report, and the
+    node's life. Raises AssertionError naming the invariant that does not hold, or Broken."""
     transport = SocketTransport(home, Random(plan.seed + 1), SETTINGS)
     workload = Workload(transport, plan, pace=PACE)
     try:
@@ -43,7 +43,7 @@ async def run_transactions(home: Path, plan: Plan) -> tuple[Report, int]:
     said = [line for line in transport.node.complaints() if "WARNING" not in line]
     if said:
         raise Broken(f"the node complained: {said[-3:]}")
-    return report, transport.kills
+    return report, transport
 
 
 async def run_transaction_campaigns(home: Path, cycles: int, seed: int, tell: Callable[[str], None]) -> None:
@@ -55,9 +55,12 @@ async def run_transaction_campaigns(home: Path, cycles: int, seed: int, tell: Ca
         began = time.monotonic()
         plan = plan_of(seed + number, min(KILLS_PER_RUN, cycles - kills))
         try:
-            report, killed = await run_transactions(directory, plan)
+            report, life = await run_transactions(directory, plan)
         except AssertionError as broken:
             raise Broken(f"{plan}: {broken}") from broken
-        kills += killed
+        except TimeoutError as nothing:
+            raise Broken(f"{plan}: the node lives and does not answer, start or stop in time") from nothing
+        kills += life.kills
         number += 1
-        tell(f"{report}, killed {killed} times, {kills} in all ({time.monotonic() - began:.0f} s)")
+        took_s = time.monotonic() - began
+        tell(f"{report}, {life.kills} kills ({kills} in all), {life.cuts} connections cut ({took_s:.0f} s)")
