@@ -5,6 +5,8 @@ No scenario plays what Kafka itself stumbles over. A node of this tree answers t
 - AlterConfigs that names a resource twice, and Produce with null records: Kafka never answers;
   INVALID_REQUEST for the resource, INVALID_RECORD for the partition.
 - WriteTxnMarkers that names a partition twice in one marker: Kafka never answers; the partition's outcome, once.
+- Records are deleted under an open transaction: Kafka's last stable offset stays where the transaction began, below the
+  log's start, so that a reader of committed data is told an end before the beginning; the log's start.
 - A batch that says to be almost 2 GB long, a record length of more than five bytes: Kafka's arithmetic
   overflows into UNKNOWN_SERVER_ERROR; INVALID_RECORD.
 - A JoinGroup or SyncGroup of a member that waits for the answer to another one: Kafka never answers the

@@ -17,12 +17,15 @@ from wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from wire.messages.delete_topics import DeleteTopicsRequest
 from wire.messages.end_txn import EndTxnRequest
 from wire.messages.find_coordinator import FindCoordinatorRequest
 from wire.messages.init_producer_id import InitProducerIdRequest
 from wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from wire.primitives import coordinator_partition
 
+UNKNOWN_TOPIC = 3
 EPOCH_MAX = 32_767
 OFFSETS_PARTITIONS = 50
 ID_MAX = 2**63 - 1
@@ -237,3 +240,64 @@ def scenario_storm_of_instances(player: Player) -> None:
     await_stable(producer, topic, 4)
     producer.connection.call(fetch(topic, (0, 0), isolation_level=1), 12, "what is there")
     assert held(producer)["producer_epoch"] == 0
+
+
+def delete(producer: Producer, topic: str) -> None:
+    """Delete a topic, and wait until its partition is gone."""
+    player, call = producer.connection.player, producer.connection.call
+    request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000)
+    player.unwritten(lambda: call(request, 5))
+    gone = fetch(topic, (0, 0))
+    player.unwritten(
+        lambda: player.until(
+            lambda: call(gone, 12), lambda answer: answer.responses[0].partitions[0].error_code == UNKNOWN_TOPIC
+        )
+    )
+
+
+def scenario_transactions_over_deleted_topics(player: Player) -> None:
+    """A topic of an open transaction is deleted, or deleted and made anew, before the transaction ends."""
+    producer, stays = ready(player), player.name("stays")
+    create(producer.connection, stays)
+    call = producer.connection.call
+    for version in (12, 11):
+        for is_made_anew in (False, True):
+            about = f"v{version}, {is_made_anew=}"
+            goes = player.name(f"goes-{version}-{is_made_anew}")
+            create(producer.connection, goes)
+            producer.init(version=5, label=f"{about}: init")
+            for topic in (stays, goes):
+                if version == 11:
+                    producer.add(topic, 0)
+                producer.sequence = 0
+                producer.send(topic, b"open", version=version)
+            delete(producer, goes)
+            if is_made_anew:
+                create(producer.connection, goes)
+            producer.end(True, version=5 if version == 12 else 4, label=f"{about}: commit")
+            settled_state(producer, f"{about}: afterwards")
+            call(offsets(stays, (0, -1), isolation_level=1), 7, f"{about}: what stays is stable")
+            call(fetch(goes, (0, 0)), 12, f"{about}: what went")
+    call(fetch(stays, (0, 0), isolation_level=1), 12, "what is committed")
+
+
+def scenario_records_deleted_under_a_transaction(player: Player) -> None:
+    """DeleteRecords goes past the beginning of an open transaction."""
+    producer, topic = ready(player), player.name("t")
+    create(producer.connection, topic)
+    call = producer.connection.call
+    for commits in (True, False):
+        producer.init(version=5)
+        answer = producer.send(topic, b"one", b"two", b"three", version=12)
+        first = answer.responses[0].partition_responses[0].base_offset
+        partitions = [DeleteRecordsPartition(partition_index=0, offset=first + 2)]
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name=topic, partitions=partitions)], timeout_ms=30_000
+        )
+        call(request, 2, f"{commits=}: delete into it")
+        # What readers of committed data are told meanwhile: see differences.
+        for time in (-2, -1):
+            call(offsets(topic, (0, time)), 7, f"{commits=} {time=}")
+        producer.end(commits, version=5)
+        await_stable(producer, topic, first + 4)
+        call(fetch(topic, (0, first + 2), isolation_level=1), 12, f"{commits=}: afterwards")
