@@ -25,6 +25,7 @@ class ConsumerDraft:
     def __init__(self, group: ConsumerGroup, now_ms: int, *, before: Iterable[CoordinatorRecord] = ()) -> None:
         """`before` are records about what stood under the group's id until now."""
         self.before = group
+        """The group as it was: without the records of this decision, but as a consumer group."""
         self.group = group.copy()
         self.has_new_target = False
         """The target assignment was computed in this decision."""

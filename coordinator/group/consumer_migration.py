@@ -62,6 +62,7 @@ def upgraded(classic: ClassicGroup, context: GroupContext, now_ms: int, hashes: 
     for classic_member in classic.members.values():
         timeout_ms = classic_member.session_timeout_ms
         draft.group.session_deadlines[classic_member.member_id] = now_ms + timeout_ms
+    draft.before = draft.group.copy()
     draft.event(f"the classic group of generation {generation} became a consumer group with {len(members)} members")
     return draft
 
@@ -182,7 +183,8 @@ def downgraded(
         ClassicGroup(
             group.group_id,
             state=ClassicGroupState.STABLE,
-            generation_id=group.group_epoch,
+            # That before this decision: Kafka does not look at the records it is about to write.
+            generation_id=draft.before.group_epoch,
             protocol_type=CONSUMER_PROTOCOL_TYPE,
             state_timestamp_ms=draft.now_ms,
         ),

@@ -42,6 +42,8 @@ UNORDERED |= {"finalized_features", "members", "synonyms", "partitions"}
 UNORDERED |= {"partition_responses", "results_by_partition"}
 NAMES = ("name", "topic", "group_id", "resource_name", "member_id")
 
+_DRAWN = re.compile(r"^[A-Za-z0-9_-]{22}$")
+"""A member id that a broker drew for a member of a consumer group"""
 _MEMBER = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
@@ -93,6 +95,8 @@ class Normaliser:
         if answer and (name in TIMES or name in PLACES):
             return f"<{name}>"
         if isinstance(value, str):
+            if name == "member_id" and _DRAWN.match(value):
+                return self._identity("member-id", value)
             return self._text(value)
         if isinstance(value, bytes):
             if name == "records":

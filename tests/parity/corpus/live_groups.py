@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.parity.corpus.classic_groups import SUBSCRIPTION, find, heartbeat, join
 from tests.parity.corpus.committed_offsets import commit, fetch
-from tests.parity.corpus.consumer_groups import beat, describe, enter, prepare
+from tests.parity.corpus.consumer_groups import beat, describe, enter, prepare, subscription
 from tests.parity.corpus.produce_and_fetch import create
 from tests.parity.player import Player
 from wire.messages.describe_groups import DescribeGroupsRequest
@@ -74,7 +74,7 @@ def scenario_instance_named_later(player: Player) -> None:
 
 def scenario_upgrade_that_fails(player: Player) -> None:
     """A consumer cannot take a classic group along: its members' protocol is not readable. Who waits is sent away."""
-    first, second, admin = player.connect(), player.connect(), player.connect()
+    first, second, admin = player.connect("one"), player.connect("two"), player.connect()
     group, topic = player.name("g"), player.name("t")
     prepare(admin, group, topics={topic: 1})
     garbage = b"\xff\xff\xff\xff\xff\xff"
@@ -113,3 +113,15 @@ def scenario_tied_votes(player: Player) -> None:
             )
             first.call(join(group, one, group_instance_id="i1", protocols=order), 6, "first joins again")
             second.receive(waiting)
+
+
+def scenario_static_member_takes_the_group_down(player: Player) -> None:
+    """The only member of a consumer group comes back by the classic protocol with other topics, then a consumer."""
+    connection, group, topic = player.connect(), player.name("g"), player.name("t")
+    prepare(connection, group, topics={topic: 3})
+    connection.call(enter(group, "m1", topic, instance_id="i1"), 1, "consumer")
+    other = join(group, group_instance_id="i1", metadata=subscription(topic, player.name("other")))
+    connection.call(other, 6, "comes back by the classic protocol")
+    connection.call(DescribeGroupsRequest(groups=[group]), 6, "describe")
+    connection.call(enter(group, "m2", topic), 1, "another consumer")
+    connection.call(beat(group, "m2", 3), 1, "beats")

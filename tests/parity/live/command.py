@@ -51,7 +51,7 @@ def play(
 ) -> list[Difference]:
     """Play sequences of a machine; the differences found, each with a sequence as short as could be found.
 
-    A `survey` plays all sequences, each up to its first difference, and shortens none.
+    Played up to the first difference; a `survey` plays all sequences, each up to its own.
     """
     kept: dict[str, Difference] = {}
     fields = {"stage": stage, "set_aside": set_aside, "survey": kept if survey else None, "last": None, "begun": 0}
@@ -66,9 +66,8 @@ def play(
                 continue
         except Difference:
             pass  # the last
-        if survey:
-            return list(kept.values())
-        return [] if chosen.last is None else [shortened(stage, chosen.last)]
+        found = list(kept.values()) if survey else [chosen.last] if chosen.last is not None else []
+        return [shortened(stage, each) for each in found]
     raise AssertionError("unreachable")
 
 
@@ -130,7 +129,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--examples", type=int, default=50, metavar="N", help="sequences of each machine (50)")
     parser.add_argument("--seed", type=int, metavar="S", help="play the sequences of that run")
     parser.add_argument("--only", default="", choices=["", *MACHINES], help="one machine")
-    parser.add_argument("--survey", action="store_true", help="find every kind of difference, shorten none")
+    parser.add_argument("--survey", action="store_true", help="do not end at the first difference: find every kind")
     parser.add_argument(
         "--set-aside", action="append", default=[], metavar="TEXT", help="end sequences quietly at a difference with it"
     )
