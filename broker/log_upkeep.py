@@ -1,7 +1,8 @@
 """What logs need from time to time: checkpoints, syncing of sealed segments, retention, expiry of producers.
 
 Each duty has Kafka's interval, but no timer of its own beat: a duty is armed when the node is asked
-for something, runs once an interval later, and is armed by the next request again. Only what time
+for something, runs an interval later (and again, if more was asked for meanwhile), and is armed by the
+next request again; a change of settings, which comes after its request, counts as one. Only what time
 itself brings (records grow too old, the delay of deletions ends) has a timer for its hour. So a node
 that nobody speaks to does nothing. Source: Kafka's `LogManager.startup`, `ReplicaManager` (high
 watermark checkpoint), `ProducerStateManager`.
@@ -50,6 +51,7 @@ class LogUpkeep:
         self._is_closed = False
         self._idle_duties: list[tuple[int, Callable[[], None]]] = []
         self._timers: dict[Callable[[], None], Timer] = {}
+        self._touches = 0
         duties = [
             (config["producer.id.expiration.check.interval.ms"], self._remove_expired_producers),
             (config["log.retention.check.interval.ms"], self.delete_old_segments),
@@ -72,15 +74,23 @@ class LogUpkeep:
         self.arm_deletions()
 
     def touched(self) -> None:
-        """Something may have changed: see that every duty will run."""
+        """Something may have changed, or is about to: see that every duty will run an interval from now, or later."""
+        self._touches += 1
         if self._idle_duties and not self._is_closed:
             for interval_ms, duty in self._idle_duties:
-                self._timers[duty] = self._clock.call_later(interval_ms, self._run, interval_ms, duty)
+                self._arm(interval_ms, duty)
             self._idle_duties = []
 
-    def _run(self, interval_ms: int, duty: Callable[[], None]) -> None:
-        self._idle_duties.append((interval_ms, duty))
+    def _arm(self, interval_ms: int, duty: Callable[[], None]) -> None:
+        self._timers[duty] = self._clock.call_later(interval_ms, self._run, interval_ms, duty, self._touches)
+
+    def _run(self, interval_ms: int, duty: Callable[[], None], touches: int) -> None:
         del self._timers[duty]
+        if touches == self._touches:
+            self._idle_duties.append((interval_ms, duty))
+        else:
+            # Who came since may have changed something a moment ago, or will: nobody else may come to say so.
+            self._arm(interval_ms, duty)
         duty()
 
     def _remove_expired_producers(self) -> None:

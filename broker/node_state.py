@@ -279,10 +279,13 @@ class NodeState:
         self.metadata.subscribe(self._assignments.apply)
         replica_manager.set_strays_aside()
         self.metadata.subscribe(self.groups.metadata_changed)
-        self.metadata.subscribe(self._topics_deleted)
+        self.metadata.subscribe(self._logs_affected)
 
-    def _topics_deleted(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Only deletions leave something due; the deadline is looked for among all logs."""
+    def _logs_affected(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Other settings may leave the logs something to do. Only deletions leave something due; the deadline is looked
+        for among all logs."""
+        if delta.config_changes and self._is_open:
+            self.upkeep.touched()
         if delta.deleted_topics:
             self.upkeep.arm_deletions()
 

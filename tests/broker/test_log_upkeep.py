@@ -10,6 +10,7 @@ from tests.broker.network.network_fixture import eventually
 from tests.broker.node_fixture import running_node
 from tests.broker.raw_client import RawClient
 from tests.broker.test_wire_cases import TOPIC, metadata, produce
+from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
@@ -27,6 +28,38 @@ async def test_a_node_that_nobody_speaks_to_comes_to_rest(tmp_path: Path) -> Non
             # Every duty runs once after the last request, then there is rest again.
             node.clock.move(24 * 3_600_000)
             await eventually(lambda: node.clock.pending_timers == 0, "no duty is left")
+
+
+async def test_a_duty_runs_an_interval_after_the_last_request_not_only_after_the_first() -> None:
+    """What the last request changes may come after the run that the first has armed."""
+    interval_ms = 600_000
+    async with running_node({"producer.id.expiration.check.interval.ms": str(interval_ms)}) as node:
+        runs: list[int] = []
+        node.server.node.log_manager.remove_expired_producers = lambda now_ms: runs.append(now_ms)
+        client = await RawClient.connect(node.port)
+        await client.call(metadata(12))
+        node.clock.move(interval_ms - 1000)
+        await client.call(metadata(12))
+        node.clock.move(1000)
+        assert len(runs) == 1
+        node.clock.move(interval_ms)
+        assert len(runs) == 2
+        node.clock.move(interval_ms)
+        assert len(runs) == 2, "nobody has asked for anything since"
+        await client.close()
+
+
+async def test_a_change_of_metadata_that_comes_late_finds_the_duties_armed() -> None:
+    """A change waits for a slow disk; by then the run that its request has armed is over."""
+    async with running_node({}) as node:
+        state = node.server._state
+        assert state is not None
+        node.clock.move(24 * 3_600_000)
+        assert not state.upkeep._timers
+        old = [CreatableTopicConfig(name="retention.ms", value="1000")]
+        topics = [CreatableTopic(name="late", num_partitions=1, replication_factor=1, configs=old)]
+        await node.server.node.controller.request(CreateTopicsRequest(topics=topics))
+        assert state.upkeep._timers
 
 
 async def test_high_watermarks_and_recovery_points_are_noted_at_their_intervals(tmp_path: Path) -> None:
@@ -70,7 +103,8 @@ async def test_records_that_grow_too_old_go_though_nobody_asks(tmp_path: Path) -
             await topic.create()
             await topic.write(b"old")
         await eventually(lambda: len(node.server.connections) == 0, "the client is gone")
-        node.clock.move(2 * 3_600_000)  # every other duty has run
+        for _ in range(2):
+            node.clock.move(2 * 3_600_000)  # every other duty has run, and again, as requests came while it was armed
         assert node.clock.pending_timers == 1, "one for the hour at which the record becomes too old"
         node.clock.move(24 * 3_600_000)
         assert (partition / f"{0:020d}.log").exists()
