@@ -93,12 +93,13 @@ def run(options: argparse.Namespace, stage: Stage) -> int:
     for name, machine in MACHINES.items():
         if options.only not in name:
             continue
-        print(f"{name}: {options.examples} sequences, --seed {seed}", flush=True)
+        examples = -(-options.examples // machine.share)
+        print(f"{name}: {examples} sequences, --seed {seed}", flush=True)
         before = Machine.steps
         found = play(
             machine,
             stage,
-            examples=options.examples,
+            examples=examples,
             seed=seed,
             survey=options.survey,
             set_aside=tuple(options.set_aside),

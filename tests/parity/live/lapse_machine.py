@@ -39,6 +39,8 @@ FIRED_S = 8.0
 class LapseMachine(GroupMachine):
     """The rules of groups, and timers."""
 
+    share = 10
+
     def __init__(self) -> None:
         super().__init__()
         self.lapses = 0

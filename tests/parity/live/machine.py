@@ -24,6 +24,8 @@ class Machine(RuleBasedStateMachine):
     set_aside: ClassVar[tuple[str, ...]] = ()
     survey: ClassVar[dict[str, Difference] | None] = None
     last: ClassVar[Difference | None] = None
+    share: ClassVar[int] = 1
+    """One sequence where others have so many: it takes its time."""
     begun: ClassVar[int] = 0
     steps: ClassVar[int] = 0
 

@@ -12,6 +12,7 @@ from tests.parity.live.group_requests import mostly, versions
 from tests.parity.live.machine import ADMIN, Machine
 from tests.parity.live.twins import CLOSED
 from wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from wire.messages.create_acls import AclCreation, CreateAclsRequest
 from wire.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsRequest, CreatePartitionsTopic
 from wire.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -19,10 +20,17 @@ from wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from wire.messages.describe_acls import DescribeAclsRequest
 from wire.messages.describe_cluster import DescribeClusterRequest
 from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+)
 from wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from wire.messages.describe_topic_partitions import TopicRequest as DescribedTopic
 from wire.messages.elect_leaders import ElectLeadersRequest
@@ -30,6 +38,7 @@ from wire.messages.elect_leaders import TopicPartitions as ElectedTopic
 from wire.messages.incremental_alter_configs import AlterableConfig as ChangedConfig
 from wire.messages.incremental_alter_configs import AlterConfigsResource as ChangedResource
 from wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from wire.messages.list_config_resources import ListConfigResourcesRequest
 from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -255,6 +264,69 @@ class TopicRules(Machine):
         update = FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind if version else 1)
         if version:
             self.ask(ADMIN, UpdateFeaturesRequest(feature_updates=[update] * times, validate_only=True), version)
+
+    @rule(
+        version=versions(0, 2),
+        topic=mostly(st.just("__cluster_metadata"), "", "other"),
+        indexes=mostly(st.just([0]), [], [1], [0, 0]),
+    )
+    def describe_quorum(self, version: int, topic: str, indexes: list[int]) -> None:
+        """DescribeQuorum, of which what a single voter is to say is compared: offsets are each broker's own."""
+        parts = [DescribeQuorumRequestPartitionData(partition_index=index) for index in indexes]
+        request = DescribeQuorumRequest(topics=[DescribeQuorumRequestTopicData(topic_name=topic, partitions=parts)])
+
+        def without_offsets(answer: Any, _: str) -> Any:
+            answer.nodes = []
+            for part in (part for each in answer.topics for part in each.partitions):
+                part.high_watermark = part.leader_epoch = 0
+                part.current_voters, part.observers = [], []
+            return answer
+
+        self.ask(ADMIN, request, version, shorten=without_offsets)
+
+    @rule(
+        version=versions(1, 3),
+        kind=st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 9, -1]),
+        pattern=st.sampled_from([0, 1, 2, 3, 4, 9]),
+        name=st.sampled_from([None, "", "x", "*"]),
+        operation=st.sampled_from([0, 1, 2, 3, 12, 99]),
+        permission=st.sampled_from([0, 1, 2, 3, 9]),
+        what=st.sampled_from(["describe", "create", "delete"]),
+    )
+    def access_rules(
+        self, version: int, kind: int, pattern: int, name: str | None, operation: int, permission: int, what: str
+    ) -> None:
+        """Access rules, which neither broker keeps: there is no authorizer."""
+        fields: dict[str, Any] = {"operation": operation, "permission_type": permission}
+        if what == "create":
+            rule_made = AclCreation(
+                resource_type=kind,
+                resource_name=name or "",
+                resource_pattern_type=pattern,
+                principal="User:x",
+                host="*",
+                **fields,
+            )
+            self.ask(ADMIN, CreateAclsRequest(creations=[rule_made]), version)
+            return
+        fields |= {"resource_type_filter": kind, "resource_name_filter": name, "pattern_type_filter": pattern}
+        if what == "delete":
+            self.ask(ADMIN, DeleteAclsRequest(filters=[DeleteAclsFilter(**fields)]), version)
+        else:
+            self.ask(ADMIN, DescribeAclsRequest(**fields), version)
+
+    @rule(version=versions(0, 1), kinds=st.lists(st.sampled_from([2, 4, 8, 16, 32, 0, 99, -1]), max_size=2))
+    def list_config_resources(self, version: int, kinds: list[int]) -> None:
+        """ListConfigResources, of which this sequence's own and the code are compared."""
+
+        def own(answer: Any, prefix: str) -> Any:
+            listed = answer.config_resources
+            answer.config_resources = [each for each in listed if each.resource_name.startswith(prefix)]
+            answer.config_resources.sort(key=lambda each: str(each.resource_name))
+            return answer
+
+        request = ListConfigResourcesRequest(resource_types=kinds if version else [])
+        self.ask(ADMIN, request, version, shorten=own)
 
     def teardown(self) -> None:
         """Delete the topics."""
