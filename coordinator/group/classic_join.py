@@ -142,7 +142,7 @@ def _rejoin(draft: ClassicDraft, request: JoinGroupRequest, member: ClassicMembe
         draft.replies.append((ticket, draft.joined(member_id)))
     else:
         if is_same:
-            reason = f"leader {member_id} rejoined"
+            reason = f"leader {member_id} rejoined, as leaders do when topics or partitions have changed"
         else:
             reason = f"member {member_id} rejoined with changed protocols"
         _update_member(draft, request, member, ticket)

@@ -19,6 +19,7 @@ from coordinator.group.classic_group import (
     InitialDelay,
 )
 from coordinator.group.classic_records import group_record
+from coordinator.group.settlement import counted_members
 from wire.errors import ErrorCode
 from wire.messages.sync_group import SyncGroupResponse
 
@@ -28,6 +29,7 @@ def rebalance(draft: ClassicDraft, reason: str) -> None:
     if draft.group.state in VALID_PREVIOUS_STATES[ClassicGroupState.PREPARING_REBALANCE]:
         prepare_rebalance(draft, reason)
     else:
+        draft.event(f"{reason} too, while members rejoin")
         maybe_complete_join(draft)
 
 
@@ -41,7 +43,8 @@ def prepare_rebalance(draft: ClassicDraft, reason: str) -> None:
 
     is_first = group.state is ClassicGroupState.EMPTY
     draft.transition_to(ClassicGroupState.PREPARING_REBALANCE)
-    draft.event(f"generation {group.generation_id} ends: {reason}")
+    what = "a rebalance of the empty group begins" if is_first else f"generation {group.generation_id} ends"
+    draft.event(f"{what}: {reason}")
     if is_first:
         delay_ms = draft.settings.initial_rebalance_delay_ms
         group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
@@ -124,7 +127,7 @@ def complete_join(draft: ClassicDraft) -> None:
     group.subscribed_topics = group.compute_subscribed_topics()
     draft.transition_to(ClassicGroupState.COMPLETING_REBALANCE)
     draft.event(
-        f"generation {group.generation_id} begins with {len(group.members)} members"
+        f"generation {group.generation_id} begins with {counted_members(group.members)}"
         f" and protocol {group.protocol_name}, led by {group.leader_id}"
     )
     for member in list(group.members.values()):

@@ -13,7 +13,7 @@ from coordinator.group.classic_group import ClassicGroup, ClassicGroupState, Cla
 from coordinator.group.classic_rebalance import drop_assignments, prepare_rebalance
 from coordinator.group.classic_records import group_record
 from coordinator.group.context import GroupContext
-from coordinator.group.settlement import GroupDecision, IfRefused
+from coordinator.group.settlement import GroupDecision, IfRefused, counted_members
 from coordinator.machine import Ticket
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -86,9 +86,8 @@ def _assign(draft: ClassicDraft, request: SyncGroupRequest) -> GroupDecision:
         draft.answer_sync(assigned, _assigned(group, assigned))
     draft.records.append(group_record(group))
     draft.transition_to(ClassicGroupState.STABLE)
-    draft.event(
-        f"generation {group.generation_id} is stable: leader {group.leader_id} assigned {len(group.members)} members"
-    )
+    count = counted_members(group.members)
+    draft.event(f"generation {group.generation_id} is stable: leader {group.leader_id} assigned {count}")
 
     def refused(error: KafkaError) -> GroupDecision:
         """The assignment could not be stored: everybody has to join again."""

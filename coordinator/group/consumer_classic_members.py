@@ -286,7 +286,7 @@ def leave(
         )
     draft = ConsumerDraft(group, now_ms)
     draft.replies.append((ticket, LeaveGroupResponse(members=responses)))
-    return remove_members(draft, gone, f"members left: {', '.join(gone)}", context, hashes)
+    return remove_members(draft, gone, f"member{'s'[: len(gone) > 1]} {', '.join(gone)} left", context, hashes)
 
 
 def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> str:

@@ -45,5 +45,6 @@ def _renamed(draft: ConsumerDraft, old: ConsumerMember, member_id: str) -> Consu
     draft.add(member_record(group.group_id, member))
     draft.add(target_record(group.group_id, member_id, target))
     draft.add(current_assignment_record(group.group_id, member))
-    draft.event(f"static member {old.group_instance_id} came back as {member_id}, before it was {old.member_id}")
+    who = f"static member {old.group_instance_id}"
+    draft.event(f"{who} came back as {member_id} (it was {old.member_id}) and has its partitions again")
     return group.members[member_id]

@@ -62,7 +62,10 @@ def _leave_for_a_while(draft: ConsumerDraft, member_id: str) -> GroupDecision:
         assigned={topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()},
     )
     draft.add(current_assignment_record(draft.group.group_id, away))
-    draft.event(f"static member {member.group_instance_id} ({member_id}) left for a while")
+    draft.event(
+        f"static member {member.group_instance_id} ({member_id}) left for a while;"
+        " its partitions are kept for it until its session ends"
+    )
     return draft.decision()
 
 
@@ -80,7 +83,6 @@ def remove_members(
         return draft.decision()
     gone = frozenset(member_ids)
     if may_downgrade(group, context, without=gone):
-        draft.event(reason)
         return downgraded(draft, context, without=gone, rebalance_reason=reason)
     regexes = {member.regex for member_id in gone if (member := group.members[member_id]).regex is not None}
     for member_id in member_ids:

@@ -30,7 +30,7 @@ from coordinator.group.consumer_records import (
     target_record,
 )
 from coordinator.group.context import GroupContext
-from coordinator.group.settlement import GroupDecision, GroupReplaced
+from coordinator.group.settlement import GroupDecision, GroupReplaced, counted_members
 from coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE
 from coordinator.group.topic_hash import TopicHashes
 from coordinator.machine import Ticket
@@ -63,7 +63,10 @@ def upgraded(classic: ClassicGroup, context: GroupContext, now_ms: int, hashes: 
         timeout_ms = classic_member.session_timeout_ms
         draft.group.session_deadlines[classic_member.member_id] = now_ms + timeout_ms
     draft.before = draft.group.copy()
-    draft.event(f"the classic group of generation {generation} became a consumer group with {len(members)} members")
+    draft.event(
+        f"the classic group of generation {generation} became a consumer group with {counted_members(members)},"
+        " because a member of the consumer protocol joins"
+    )
     return draft
 
 
@@ -208,7 +211,8 @@ def downgraded(
             ErrorCode.GROUP_ID_NOT_FOUND, f"Cannot downgrade the classic group {group.group_id}: {error}."
         ) from error
     classic.events.extend(draft.events)
-    classic.event(f"the consumer group became a classic group with {len(classic.group.members)} members")
+    count = counted_members(classic.group.members)
+    classic.event(f"the consumer group became a classic group with {count}: all who stay speak the classic protocol")
     classic.records = [
         *draft.records,
         *group_tombstones(group.group_id, list(group.members), list(group.subscriptions.resolved)),

@@ -118,7 +118,9 @@ def update_epoch(
         return
     metadata_hash = hashes.of_group(group.subscriptions.topics(), image)
     if is_due or metadata_hash != group.metadata_hash:
-        raise_epoch(draft, metadata_hash, reason if is_due else "the subscribed topics have changed")
+        raise_epoch(
+            draft, metadata_hash, reason if is_due else "the subscribed topics or their partitions have changed"
+        )
     group.seen_topics = image.topics
     if group.has_partition_metadata_record:
         draft.add(partition_metadata_tombstone(group.group_id))
@@ -149,5 +151,5 @@ def resolve_regexes(draft: ConsumerDraft, context: GroupContext, hashes: TopicHa
     if has_changed:
         raise_epoch(draft, metadata_hash, "regular expressions match other topics")
     elif metadata_hash != group.metadata_hash:
-        raise_epoch(draft, metadata_hash, "the subscribed topics have changed")
+        raise_epoch(draft, metadata_hash, "the subscribed topics or their partitions have changed")
     group.seen_topics = image.topics

@@ -12,6 +12,7 @@ from coordinator.group.consumer_group import ConsumerGroup
 from coordinator.group.consumer_member import NOTHING
 from coordinator.group.consumer_records import target_epoch_record, target_record
 from coordinator.group.context import GroupContext
+from coordinator.group.settlement import counted_members
 from coordinator.metadata.image import RESOURCE_GROUP, TopicsImage
 
 
@@ -33,7 +34,9 @@ def update_target(draft: ConsumerDraft, context: GroupContext) -> None:
             draft.add(target_record(group.group_id, member_id, partitions))
     draft.add(target_epoch_record(group.group_id, group.group_epoch, draft.now_ms))
     draft.has_new_target = True
-    draft.event(f"target assignment {group.assignment_epoch} computed by {assignor} for {len(group.members)} members")
+    draft.event(
+        f"target assignment {group.assignment_epoch} computed by {assignor} for {counted_members(group.members)}"
+    )
 
 
 def specification(group: ConsumerGroup, topics: TopicsImage) -> GroupSpecification:

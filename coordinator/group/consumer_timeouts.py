@@ -22,11 +22,11 @@ from coordinator.metadata.image import RESOURCE_GROUP
 
 def decide_due(group: ConsumerGroup, context: GroupContext, now_ms: int, hashes: TopicHashes) -> GroupDecision:
     """Let one of the things that are due happen; a decision without any content if nothing is."""
-    fenced = _fenced(group, now_ms)
+    fenced = _fenced(group, context, now_ms)
     if fenced is not None:
         member_id, why = fenced
         draft = ConsumerDraft(group, now_ms)
-        return remove_members(draft, [member_id], f"member {member_id} was fenced: {why}", context, hashes)
+        return remove_members(draft, [member_id], f"member {member_id} was removed: {why}", context, hashes)
     outdated = [
         member_id
         for member_id, (due_ms, epoch) in group.rebalance_deadlines.items()
@@ -42,11 +42,11 @@ def decide_due(group: ConsumerGroup, context: GroupContext, now_ms: int, hashes:
     return draft.decision()
 
 
-def _fenced(group: ConsumerGroup, now_ms: int) -> tuple[str, str] | None:
+def _fenced(group: ConsumerGroup, context: GroupContext, now_ms: int) -> tuple[str, str] | None:
     """The first member whose time is over, and why."""
     member_id = _first_due(group.session_deadlines, now_ms)
     if member_id is not None:
-        return member_id, "its session expired without a heartbeat"
+        return member_id, f"session timeout after {_session_ms(group, context, member_id)} ms without a heartbeat"
     for member_id, (due_ms, epoch) in group.rebalance_deadlines.items():
         member = group.members[member_id]
         if due_ms <= now_ms and member.member_epoch == epoch:
@@ -58,6 +58,14 @@ def _fenced(group: ConsumerGroup, now_ms: int) -> tuple[str, str] | None:
     if member_id is not None:
         return member_id, "the classic member failed to sync within the rebalance timeout"
     return None
+
+
+def _session_ms(group: ConsumerGroup, context: GroupContext, member_id: str) -> int:
+    """The session timeout of a member: its own, if it speaks the classic protocol, else the group's."""
+    classic = group.members[member_id].classic
+    if classic is not None:
+        return classic.session_timeout_ms
+    return context.settings.consumer.session_timeout_of(context.image.configs.of(RESOURCE_GROUP, group.group_id))
 
 
 def _first_due(deadlines: Mapping[str, int], now_ms: int) -> str | None:

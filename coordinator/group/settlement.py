@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,11 @@ class GroupEvent(Event):
 
     group_id: str
     at_ms: int
+
+
+def counted_members(members: Sized) -> str:
+    """`1 member`, `3 members`: for sentences."""
+    return f"{len(members)} member" + ("" if len(members) == 1 else "s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,7 +342,7 @@ def test_what_happened_is_kept_in_sentences() -> None:
     assert [text for text in world.events() if "epoch" in text] == [
         "group g: group epoch 2 begins: member a joined",
         "group g: group epoch 3 begins: member b (static, i) joined",
-        "group g: group epoch 4 begins: the subscribed topics have changed",
+        "group g: group epoch 4 begins: the subscribed topics or their partitions have changed",
     ]
 
 
