@@ -36,16 +36,17 @@ async def handle(request: DescribeQuorumRequest, context: RequestContext) -> Des
     """Describe the one partition of the one topic."""
     if not context.authorize_cluster(Operation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "DESCRIBE on the cluster is needed.")
-    described = False
+    # What asks for more than the one partition is refused as a whole.
+    named = [(topic.topic_name, asked.partition_index) for topic in request.topics for asked in topic.partitions]
+    described = named == [(CLUSTER_METADATA_TOPIC, 0)] and len(request.topics) == 1
     topics = []
     for topic in request.topics:
-        partitions = []
-        for asked in topic.partitions:
-            if topic.topic_name == CLUSTER_METADATA_TOPIC and asked.partition_index == 0:
-                described = True
-                partitions.append(_describe(context.node.quorum, context.node.clock.now_ms()))
-            else:
-                partitions.append(_unknown(topic.topic_name, asked.partition_index))
+        partitions = [
+            _describe(context.node.quorum, context.node.clock.now_ms())
+            if described
+            else _unknown(topic.topic_name, asked.partition_index)
+            for asked in topic.partitions
+        ]
         topics.append(DescribeQuorumResponseTopicData(topic_name=topic.topic_name, partitions=partitions))
     response = DescribeQuorumResponse(error_message="", topics=topics)
     if described and context.api_version >= _NODES_FROM:

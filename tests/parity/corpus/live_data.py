@@ -11,6 +11,11 @@ from wire.messages.add_partitions_to_txn import (
 )
 from wire.messages.describe_producers import DescribeProducersRequest
 from wire.messages.describe_producers import TopicRequest as ProducedTopic
+from wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+)
 from wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from wire.messages.init_producer_id import InitProducerIdRequest
@@ -98,3 +103,18 @@ def scenario_partitions_added_twice(player: Player) -> None:
                 )
                 label = f"epoch {epoch}, partition {index} v5, only verify: {verify_only}"
                 connection.call(AddPartitionsToTxnRequest(transactions=[transaction]), 5, label)
+
+
+def scenario_quorum_partitions_named_twice(player: Player) -> None:
+    """DescribeQuorum describes the one partition of the metadata log if nothing else is named."""
+    connection = player.connect()
+    named = [("__cluster_metadata", [0, 0]), ("__cluster_metadata", [0, 1]), ("__cluster_metadata", []), ("t", [0])]
+    for topic, indexes in named:
+        parts = [DescribeQuorumRequestPartitionData(partition_index=index) for index in indexes]
+        topics = [DescribeQuorumRequestTopicData(topic_name=topic, partitions=parts)]
+        connection.call(DescribeQuorumRequest(topics=topics), 2, f"{topic} {indexes}")
+    good = DescribeQuorumRequestTopicData(partitions=[DescribeQuorumRequestPartitionData(partition_index=0)])
+    good.topic_name = "__cluster_metadata"
+    connection.call(DescribeQuorumRequest(topics=[good, good]), 2, "twice")
+    empty = DescribeQuorumRequestTopicData(topic_name="t")
+    connection.call(DescribeQuorumRequest(topics=[good, empty]), 2, "beside a topic without partitions")

@@ -98,7 +98,7 @@ class GroupMachine(Machine):
 
     def end(self, fault: Difference) -> None:
         """Which members a target gives which partitions depends on ids that each broker draws, if there are any."""
-        is_drawn = self.kept > 0 and bool(self.consumers)
+        is_drawn = self.kept > 0
         if is_drawn and fault.places and all(place.endswith(ASSIGNED) for place in fault.places):
             self.is_over = True
             return

@@ -8,6 +8,7 @@ import secrets
 from tests.parity.live.twins import Twins
 from tests.parity.player import Player
 from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from wire.messages.delete_groups import DeleteGroupsRequest
 from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
@@ -41,6 +42,8 @@ class Stage:
             player = Player(address, "live", "warm")
             try:
                 player.warm_up()
+                # The one group whose name is no run's own.
+                player.connect().call(DeleteGroupsRequest(groups_names=[""]), 2)
                 ids = self._topics_in_one_order(player)
                 self.topic_ids.append({name.upper(): topic_id for name, topic_id in ids.items()})
             finally:
