@@ -1,0 +1,147 @@
+"""What members said, held against what a group promises.
+
+- A partition has one owner at any time: from the moment its listener is told to the moment it has committed and given
+  up; of a member that was killed or frozen, at least until its session can have ended.
+- Only the owner handles a partition's records.
+- Each record is handled; once, unless a member that was killed, or frozen and lost what it had, is one of the handlers.
+- No member loses what it has without a cause.
+
+Times are the machine's monotonic clock, in seconds, as the members' own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+ASSIGNED, REVOKED, LOST, HANDLED, LEFT, FAULT = "assigned", "revoked", "lost", "handled", "left", "fault"
+SHOWN = 5
+UNCOMMITTED_S = 3.0
+"""Members commit twice a second; this is what a busy machine makes of it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line of a member. `partitions` of assigned, revoked, lost; `handled`: a partition, first and last offset."""
+
+    at: float
+    member: str
+    kind: str
+    partitions: tuple[int, ...] = ()
+    handled: tuple[int, int, int] = (-1, 0, -1)
+    words: str = ""
+
+
+@dataclass(slots=True)
+class Fate:
+    """What the driver did to a member. `free_at`: before it nobody may have its partitions; `instance`: static."""
+
+    instance: str | None = None
+    crashed_at: float | None = None
+    frozen_at: float | None = None
+    free_at: float | None = None
+
+
+def faults(events: Iterable[Event], fates: dict[str, Fate], ends: dict[int, int]) -> list[str]:
+    """What was broken, as sentences; `ends` has the end offset of each partition."""
+    ordered = sorted(events, key=lambda event: event.at)
+    return [*owner_faults(ordered, fates), *handling_faults(ordered, fates, ends)]
+
+
+# --- one owner ---------------------------------------------------------------------------------------
+
+
+def owner_faults(ordered: list[Event], fates: dict[str, Fate]) -> list[str]:
+    """Where a partition had two owners, or was handled by another than its owner, or lost without a cause."""
+    owners: dict[int, str] = {}
+    excused = excuses(ordered, fates)
+    found: list[str] = []
+    for event in ordered:
+        if event.kind == FAULT:
+            found.append(f"{event.member} failed: {event.words}")
+        elif event.kind == ASSIGNED:
+            for partition in event.partitions:
+                found += taken_too_early(event, partition, owners.get(partition), fates)
+                owners[partition] = event.member
+        elif event.kind in (REVOKED, LOST):
+            if event.kind == LOST and event.partitions and fates[event.member].frozen_at is None:
+                why = f": {event.words}" if event.words else ""
+                found.append(f"{event.member} lost {event.partitions} at {event.at:.3f} without a cause{why}")
+            for partition in event.partitions:
+                if owners.get(partition) == event.member:
+                    del owners[partition]
+        elif event.kind == HANDLED and not is_excused(event, excused):
+            partition, first, last = event.handled
+            if owners.get(partition) != event.member:
+                owner = owners.get(partition, "nobody")
+                found.append(f"{event.member} handled {partition}@{first}-{last} at {event.at:.3f}, and {owner} has it")
+    return found
+
+
+def taken_too_early(event: Event, partition: int, owner: str | None, fates: dict[str, Fate]) -> list[str]:
+    """Why a member may not yet be told that it has a partition; nothing where it may."""
+    if owner is None:
+        return []
+    if owner == event.member:
+        return [f"{owner} was told at {event.at:.3f} that it has {partition}, which it had"]
+    fate, successor = fates[owner], fates[event.member]
+    replaced = fate.instance is not None and fate.instance == successor.instance and fate.crashed_at is not None
+    if replaced or (fate.free_at is not None and event.at >= fate.free_at):
+        return []
+    why = "" if fate.free_at is None else f", whose session ran until {fate.free_at:.3f} at least"
+    return [f"{event.member} was given {partition} at {event.at:.3f}, and {owner} has it{why}"]
+
+
+def excuses(ordered: list[Event], fates: dict[str, Fate]) -> dict[str, tuple[float, float]]:
+    """From when to when a member's handling may be repeated by another: what it had not yet committed when it was
+    killed or frozen, and, of one that was frozen, what it had in its hands until it learned what it lost."""
+    found: dict[str, tuple[float, float]] = {}
+    for member, fate in fates.items():
+        if fate.crashed_at is not None:
+            found[member] = fate.crashed_at - UNCOMMITTED_S, fate.crashed_at
+        elif fate.frozen_at is not None:
+            told = [e.at for e in ordered if e.member == member and e.kind in (REVOKED, LOST) and e.at > fate.frozen_at]
+            found[member] = fate.frozen_at - UNCOMMITTED_S, told[0] if told else fate.frozen_at
+    return found
+
+
+def is_excused(event: Event, excused: dict[str, tuple[float, float]]) -> bool:
+    begin, end = excused.get(event.member, (1.0, 0.0))
+    return begin <= event.at <= end
+
+
+# --- every record ------------------------------------------------------------------------------------
+
+
+def handling_faults(ordered: list[Event], fates: dict[str, Fate], ends: dict[int, int]) -> list[str]:
+    """Which records were not handled, or twice."""
+    handlers: dict[int, dict[int, list[str]]] = {partition: defaultdict(list) for partition in ends}
+    excused = excuses(ordered, fates)
+    for event in ordered:
+        if event.kind == HANDLED:
+            partition, first, last = event.handled
+            for offset in range(first, last + 1):
+                handlers[partition][offset] += [] if is_excused(event, excused) else [event.member]
+    found: list[str] = []
+    for partition, end in sorted(ends.items()):
+        missing = [offset for offset in range(end) if offset not in handlers[partition]]
+        if missing:
+            found.append(f"{len(missing)} records of {partition} were handled by nobody: {spans(missing)} of {end}")
+        twice = {offset: tuple(names) for offset, names in handlers[partition].items() if len(names) > 1}
+        for names in sorted(set(twice.values())):
+            offsets = [offset for offset, each in twice.items() if each == names]
+            found.append(
+                f"{len(offsets)} records of {partition} were handled by {' and '.join(names)}: {spans(offsets)}"
+            )
+    return found
+
+
+def spans(offsets: list[int]) -> str:
+    """Offsets as ranges, the first few."""
+    runs = []
+    for _, run in itertools.groupby(enumerate(sorted(offsets)), lambda pair: pair[1] - pair[0]):
+        numbers = [number for _, number in run]
+        runs.append(f"{numbers[0]}-{numbers[-1]}")
+    return ", ".join(runs[:SHOWN]) + (", …" if len(runs) > SHOWN else "")
