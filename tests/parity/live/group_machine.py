@@ -81,6 +81,7 @@ class GroupMachine(Machine):
     def __init__(self) -> None:
         super().__init__()
         self.kept = 0
+        self.classic_groups: set[str] = set()
         self.classic: list[ClassicMember] = []
         self.consumers: dict[tuple[str, str], ConsumerMember] = {}
 
@@ -98,7 +99,8 @@ class GroupMachine(Machine):
 
     def end(self, fault: Difference) -> None:
         """Which members a target gives which partitions depends on ids that each broker draws, if there are any."""
-        is_drawn = self.kept > 0
+        asked, _, _sequence = str(fault).partition("--- the sequence")
+        is_drawn = any(f"player.name('{group}')" in asked for group in self.classic_groups)
         if is_drawn and fault.places and all(place.endswith(ASSIGNED) for place in fault.places):
             self.is_over = True
             return
@@ -121,6 +123,7 @@ class GroupMachine(Machine):
 
     def name_of(self, group: str) -> str:
         self.kept += 1
+        self.classic_groups.add(group)
         return f"{'mnopq'[len(group) % 5]}{self.kept}"
 
     # --- classic groups -----------------------------------------------------------------------
