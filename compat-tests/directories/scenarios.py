@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -28,6 +28,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "reference")]
 from content import difference, fill, forget_log_start, seen
 from reference import Reference, class_path, free_port, java, tool_command
 from scenario import expect
+from what_stays import SETTINGS, played
 
 # Not served by Odradek: a cluster that has finalized them is refused by name until they are lowered.
 UNSERVED_FEATURES = ("share.version", "streams.version")
@@ -42,8 +43,10 @@ SMALL = [
 class Kafka(Reference):
     """Apache Kafka over a directory that may hold another's data; `home` has its settings and `home/data` the data."""
 
-    def __init__(self, home: Path, *, static_quorum: bool, all_features: bool = False) -> None:
-        super().__init__(settings=SMALL)
+    def __init__(
+        self, home: Path, *, static_quorum: bool, all_features: bool = False, settings: Sequence[str] = ()
+    ) -> None:
+        super().__init__(settings=[*SMALL, *settings])
         self.directory = home
         self._static_quorum = static_quorum
         self._all_features = all_features
@@ -85,15 +88,16 @@ class Kafka(Reference):
 class Odradek:
     """Our node over `home/data`."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, settings: Sequence[str] = ()) -> None:
         self.port = free_port()
+        self.settings = [*SMALL, *settings]
         self.bootstrap_servers = f"127.0.0.1:{self.port}"
         self.home = home
         self.process: subprocess.Popen[str] | None = None
         self.errors = home / "odradek.log"
 
     def start(self) -> None:
-        settings = [part for setting in SMALL for part in ("--set", setting) if "initial.task" not in setting]
+        settings = [part for setting in self.settings for part in ("--set", setting) if "initial.task" not in setting]
         place = ["--port", str(self.port), "--data", str(self.home / "data")]
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
@@ -228,6 +232,25 @@ def a_feature_that_is_not_served_is_refused_by_name(home: Path) -> None:
     node.end()
 
 
+# --- what stays of a log --------------------------------------------------------------------------
+
+
+def compaction_and_retention_leave_the_same(home: Path) -> None:
+    """Each broker over a directory of its own: after compaction, retention and deletion both tell the same."""
+    told = {}
+    for name in ("kafka", "odradek"):
+        own = home / name
+        own.mkdir()
+        kafka = name == "kafka"
+        broker = Kafka(own, static_quorum=True, settings=SETTINGS) if kafka else Odradek(own, SETTINGS)
+        broker.start()
+        try:
+            told[name] = played(broker.bootstrap_servers, own / "data")
+        finally:
+            broker.end()
+    expect(difference(told["kafka"], told["odradek"]), [], "what differs of the logs")
+
+
 def contents(directory: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
@@ -239,6 +262,7 @@ def changes(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
 SCENARIOS: list[Callable[[Path], None]] = [
     kafka_dump_log_reads_all_files_of_odradek,
     a_feature_that_is_not_served_is_refused_by_name,
+    compaction_and_retention_leave_the_same,
     a_stopped_kafka_is_taken_over_and_handed_back,
     a_killed_kafka_is_taken_over_and_handed_back,
     a_standalone_kafka_is_taken_over_and_handed_back,
