@@ -17,11 +17,14 @@ from tests.simulation.group_assignor import (
 )
 from tests.simulation.group_clients import (
     AGAIN,
+    COMMIT_VERSION,
     REBALANCE_MS,
     SLACK_MS,
+    WRONG_OFFSET,
     Gone,
     GroupWorld,
     Identity,
+    commit_request,
     haunt,
 )
 from tests.simulation.group_history import REMOVALS, Membership, Partition
@@ -295,6 +298,18 @@ class ClassicMember(Member):
             group_instance_id=ended.instance_id,
         )
         return haunt(self.world, [(beat, 4), (sync, 5)], ended, partition=partition)
+
+    def wrong_requests(self, partition: Partition) -> list[tuple[Any, int, ErrorCode]]:
+        """See Member."""
+        if self.generation < 1:
+            return []
+        late = Identity(self.group, self.member_id, self.generation - 1, self.instance_id)
+        beat, version = self._heartbeat_request()
+        beat.generation_id -= 1
+        return [
+            (beat, version, ErrorCode.ILLEGAL_GENERATION),
+            (commit_request(late, partition, WRONG_OFFSET), COMMIT_VERSION, ErrorCode.ILLEGAL_GENERATION),
+        ]
 
     @property
     def identity(self) -> Identity:

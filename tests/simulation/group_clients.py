@@ -46,6 +46,8 @@ NOT_A_MEMBER = frozenset(
 """What a coordinator says to those who are not in, or not any more."""
 COMMIT_VERSION = 9
 FETCH_VERSION = 9
+WRONG_OFFSET = -7
+"""What is committed by those who may not."""
 SLACK_MS = 300.0
 """Timers may be late by this."""
 STABLE_TOPICS = ("a", "b")
@@ -250,7 +252,7 @@ async def haunt(world: GroupWorld, requests: list[tuple[Any, int]], ended: Membe
     """
     client = world.transport.client()
     who = Identity(ended.group, ended.member_id, max(ended.epoch, 1), ended.instance_id)
-    requests = [*requests, (commit_request(who, partition, -7), COMMIT_VERSION)]
+    requests = [*requests, (commit_request(who, partition, WRONG_OFFSET), COMMIT_VERSION)]
     for _ in range(world.random.randint(1, 6)):
         await asyncio.sleep(world.random.choice([0, 0.2, 1, 4]))
         await world.transport.is_up.wait()

@@ -8,11 +8,14 @@ from typing import Any
 from tests.simulation.group_assignor import by_topic
 from tests.simulation.group_clients import (
     AGAIN,
+    COMMIT_VERSION,
     REBALANCE_MS,
     SLACK_MS,
+    WRONG_OFFSET,
     Gone,
     GroupWorld,
     Identity,
+    commit_request,
     haunt,
 )
 from tests.simulation.group_history import REMOVALS, Membership, Partition
@@ -207,6 +210,21 @@ class ConsumerMember(Member):
             instance_id=ended.instance_id,
         )
         return haunt(self.world, [(beat, VERSION)], ended, partition=partition)
+
+    def wrong_requests(self, partition: Partition) -> list[tuple[Any, int, ErrorCode]]:
+        """See Member. The epoch before the present one counts from those only who say what they own."""
+        early = Identity(self.group, self.member_id, self.epoch + 1, self.instance_id)
+        beats = [
+            ConsumerGroupHeartbeatRequest(
+                group_id=self.group, member_id=self.member_id, member_epoch=epoch, instance_id=self.instance_id
+            )
+            for epoch in (self.epoch - 1, self.epoch + 1)
+            if epoch > 0
+        ]
+        return [
+            *((beat, VERSION, ErrorCode.FENCED_MEMBER_EPOCH) for beat in beats),
+            (commit_request(early, partition, WRONG_OFFSET), COMMIT_VERSION, ErrorCode.STALE_MEMBER_EPOCH),
+        ]
 
     @property
     def identity(self) -> Identity:

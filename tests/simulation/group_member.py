@@ -66,6 +66,10 @@ class Member:
         """Go on after the end."""
         raise AssertionError("a protocol says how")
 
+    def wrong_requests(self, partition: Partition) -> list[tuple[Any, int, ErrorCode]]:
+        """What a member that is in is refused for, and the code of that."""
+        raise AssertionError("a protocol says which")
+
     @property
     def identity(self) -> Identity:
         """Who it says it is."""
@@ -102,8 +106,26 @@ class Member:
             world.note(f"{self.name} leaves")
             await self.leave()
             raise Gone
+        if world.chance(0.05):
+            await self._ask_wrongly()
         if world.chance(0.2) or world.is_calm:
             await self.consume()
+
+    async def _ask_wrongly(self) -> None:
+        """Say another generation or epoch than the present one."""
+        world, member = self.world, self.membership
+        if member is None or member.unanswered or self.group in world.history.mixed:
+            return
+        requests = self.wrong_requests(min(self.owned, default=(STABLE_TOPICS[0], 0)))
+        if requests:
+            request, version, expected = world.random.choice(requests)
+            answer = await world.ask(self.client, request, version)
+            if answer is not None and world.history.is_surely_in(member, world.now_ms):
+                code = code_of(answer)
+                assert code is expected or code in AGAIN, (
+                    f"NoZombies: {member} gets {code.name} for {type(request).__name__}, not {expected.name}"
+                )
+                world.count("wrong epochs refused")
 
     async def consume(self) -> None:
         """Read where to go on in a partition, and commit."""

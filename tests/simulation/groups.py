@@ -110,7 +110,7 @@ class Report:
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
         return (
             f"seed {self.plan.seed}: {'+'.join(self.plan.kinds)}, {self.memberships} memberships, {counts},"
-            f" {self.starts} starts, fingerprint {self.fingerprint}"
+            f" {self.starts} starts"
         )
 
 

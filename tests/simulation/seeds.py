@@ -23,6 +23,10 @@ class Report(Protocol):
 
     trace: list[str]
 
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two runs that did the same at the same moments."""
+
 
 R = TypeVar("R")
 
@@ -83,5 +87,6 @@ def run_seeds(
             failed += 1
             print(f"FAILED seed {seed}\n{traceback.format_exc()}", flush=True)
         else:
-            print("\n".join([*(report.trace if options.trace else ()), str(report)]), flush=True)
+            told = f"{report}, fingerprint {report.fingerprint}"
+            print("\n".join([*(report.trace if options.trace else ()), told]), flush=True)
     return 1 if failed else 0

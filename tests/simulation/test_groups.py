@@ -38,21 +38,23 @@ from wire.messages.sync_group import SyncGroupResponse
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60.0
+SEEDS_MAX = 12
+"""Not every run comes upon every fault."""
 
 
 def run_seeds(first: int, count: int) -> str:
     command = [sys.executable, "-m", "tests.simulation.groups", "--seed", str(first), "--seeds", str(count)]
     done = subprocess.run(
-        [*command, "--seconds", str(SECONDS)], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False
+        [*command, "--seconds", str(SECONDS)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
 
 
-@pytest.mark.parametrize("first", [1, 9])
+@pytest.mark.parametrize("first", [1, 7])
 def test_invariants_hold_for_a_sample_of_seeds(first: int) -> None:
-    said = run_seeds(first, 8)
-    assert said.count(" commits") == 8
+    said = run_seeds(first, 6)
+    assert said.count(" commits") == 6
 
 
 def test_a_seed_does_the_same_every_time() -> None:
@@ -102,7 +104,8 @@ def a_load_forgets_offsets(patch: pytest.MonkeyPatch) -> None:
 
 
 def offsets_in_use_expire(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClassicGroup, "is_subscribed_to", lambda *_: False)
+    for kind in (ClassicGroup, ConsumerGroup):
+        patch.setattr(kind, "is_subscribed_to", lambda *_: False)
 
 
 def offsets_never_expire(patch: pytest.MonkeyPatch) -> None:
@@ -126,25 +129,30 @@ def loads_are_uneven(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("break_it", "seed", "what"),
+    ("break_it", "what"),
     [
-        (partitions_are_given_before_they_are_free, 3, "OneOwner"),
-        (everybody_gets_what_the_leader_has, 1, "OneOwner|OneAssignment"),
-        (silent_members_stay, 1, "RemovedInTime"),
-        (sessions_are_too_short, 1, "NeverUnknownInTime"),
-        (anybody_is_a_member, 1, "NoZombies|OffsetsKept"),
-        (a_load_forgets_offsets, 3, "OffsetsKept"),
-        (offsets_in_use_expire, 2, "OffsetsKept"),
-        (offsets_never_expire, 1, "OffsetsExpire"),
-        (epochs_begin_anew_after_a_load, 3, "EpochsOnlyRise|NeverUnknownInTime"),
-        (loads_are_uneven, 4, "Converges"),
+        (partitions_are_given_before_they_are_free, "OneOwner"),
+        (everybody_gets_what_the_leader_has, "OneOwner|OneAssignment"),
+        (silent_members_stay, "RemovedInTime"),
+        (sessions_are_too_short, "NeverUnknownInTime"),
+        (anybody_is_a_member, "NoZombies|OffsetsKept"),
+        (a_load_forgets_offsets, "OffsetsKept"),
+        (offsets_in_use_expire, "OffsetsKept"),
+        (offsets_never_expire, "OffsetsExpire"),
+        (epochs_begin_anew_after_a_load, "EpochsOnlyRise|NeverUnknownInTime"),
+        (loads_are_uneven, "Converges"),
     ],
 )
 def test_a_broken_coordinator_is_found_out(
-    break_it: Callable[[pytest.MonkeyPatch], None], seed: int, what: str, monkeypatch: pytest.MonkeyPatch
+    break_it: Callable[[pytest.MonkeyPatch], None], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_it(monkeypatch)
     with pytest.raises(AssertionError, match=what):
+        run_until_it_fails()
+
+
+def run_until_it_fails() -> None:
+    for seed in range(1, SEEDS_MAX):
         simulate(seed, SECONDS)
 
 

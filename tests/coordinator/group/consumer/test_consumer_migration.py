@@ -92,6 +92,22 @@ def test_g40_members_keep_what_they_have_when_the_group_is_upgraded() -> None:
     check_replay(world)
 
 
+def test_g40_a_static_member_that_takes_the_group_up_keeps_what_it_had() -> None:
+    world = world_of({"t": 4})
+    protocols = {"range": subscription("t")}
+    leader = world.stable("one", protocols=protocols)[0]
+    world.ask(join("g", "", protocols=protocols, group_instance_id="i"), 9)
+    world.rejoin_all("g", protocols=protocols)
+    group = world.group()
+    static = group.static_members["i"]
+    given = {leader: assignment([0, 1]), static: assignment([2, 3])}
+    world.ask(sync("g", leader, group.generation_id, given), 5)
+    response = call(world, enter("new", "t", instance_id="i"))
+    assert response.member_epoch == group.generation_id
+    assert assigned(response) == {T: [2, 3]}
+    check_replay(world)
+
+
 def test_g40_the_old_members_follow_by_joining() -> None:
     world = world_of({"t": 4})
     first, second = classic_pair(world)
