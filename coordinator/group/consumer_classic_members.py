@@ -75,6 +75,10 @@ def join(
     if is_unknown and request.group_instance_id is None and context.api_version >= MEMBER_ID_REQUIRED_FROM:
         response = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=None)
         return GroupDecision(replies=((ticket, response),))
+    instance_id = request.group_instance_id
+    if instance_id is not None and not is_unknown:
+        # Who the member is counts before what it wants.
+        check_instance(group, group.static_member(instance_id), member_id, instance_id)
     draft = ConsumerDraft(group, now_ms)
     joining = _Joining(request, member_id, is_unknown, _subscription(request))
     return _join(draft, joining, context, ticket, hashes)

@@ -34,6 +34,8 @@ from typing import Any
 STUMBLES = {
     "ConsumerGroupHeartbeat .error_code:-1/69": "A consumer would take along a classic group of whose members one is"
     " joining without the protocol of the generation: Kafka does not expect it; the group stays as it is.",
+    "IncrementalAlterConfigs .responses.error_code:-1/40": "Kafka stumbles over an operation that there is not, where"
+    " it looks at all of a resource's; INVALID_CONFIG.",
     "AddPartitionsToTxn answered by one": "Kafka never answers a request (v4 and later) that names no transaction.",
 }
 

@@ -125,3 +125,17 @@ def scenario_static_member_takes_the_group_down(player: Player) -> None:
     connection.call(DescribeGroupsRequest(groups=[group]), 6, "describe")
     connection.call(enter(group, "m2", topic), 1, "another consumer")
     connection.call(beat(group, "m2", 3), 1, "beats")
+
+
+def scenario_unknown_static_member_with_garbage(player: Player) -> None:
+    """A classic member of a consumer group: who it is counts before whether its subscription can be read."""
+    connection, group, topic = player.connect(), player.name("g"), player.name("t")
+    prepare(connection, group, topics={topic: 1})
+    connection.call(enter(group, "m1", topic, instance_id="i1"), 1, "consumer")
+    garbage = {"metadata": b"\x00\x01garbage"}
+    for instance in ("i1", "i2"):
+        for member in ("m1", "m2", ""):
+            request = join(group, member, group_instance_id=instance, **garbage)
+            connection.call(request, 9, f"instance {instance}, member {member!r}")
+    for member in ("m1", "m2"):
+        connection.call(join(group, member, **garbage), 9, f"member {member!r}")

@@ -48,7 +48,7 @@ from wire.messages.txn_offset_commit import (
 )
 
 CONNECTIONS = ("one", "two", "three", "four", "five")
-ASSIGNED = ("partitions", ".partitions", ".assignment", ".member_assignment")
+ASSIGNED = ("partitions", "assignment", "topic_id", "topic_name")
 EXPRESSION_S = 0.06
 """Kafka resolves an expression in another thread, within this time."""
 
