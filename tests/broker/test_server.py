@@ -400,7 +400,5 @@ async def test_a_stop_that_takes_too_long_is_no_clean_one_and_says_so(monkeypatc
             await asyncio.Event().wait()
 
     monkeypatch.setattr(node_process, "STOP_LIMIT_SECONDS", 0.01)
-    with pytest.raises(
-        StorageFault, match=r"did not stop within 0\.01 s .* looks at its logs as after a crash"
-    ):
+    with pytest.raises(StorageFault, match=r"did not stop within 0\.01 s .* looks at its logs as after a crash"):
         await node_process._serve(Stuck(), lambda ready: None, False)
