@@ -122,7 +122,9 @@ async def _dismiss(world: GroupWorld, client: Client, group: str) -> None:
     instance_id = world.random.choice(instances)
     world.history.challenge(group, instance_id)
     identity = MemberIdentity(member_id="", group_instance_id=instance_id)
+    world.history.dismissals.add((group, instance_id))
     answer = await world.ask(client, LeaveGroupRequest(group_id=group, members=[identity]), 5)
+    world.history.dismissals.discard((group, instance_id))
     if answer is not None and not answer.error_code:
         code = ErrorCode(answer.members[0].error_code)
         assert code in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID), f"LeaveGroup by an administrator gets {code.name}"

@@ -260,6 +260,10 @@ async def haunt(world: GroupWorld, requests: list[tuple[Any, int]], ended: Membe
         answer = await world.ask(client, request, version)
         if ended.kind == "classic" and world.history.starts != ended.ended_starts:
             # A classic group that was loaded knows its last assignment, and who had to do with that.
+            note_wrong_commit(world, request, partition)
+            return
+        if any(each.member_id == ended.member_id for each in world.history.live(ended.group)):
+            # The process has joined anew with its id: the two cannot be told apart.
             return
         if answer is None:
             continue
@@ -268,6 +272,13 @@ async def haunt(world: GroupWorld, requests: list[tuple[Any, int]], ended: Membe
             f"NoZombies: {ended}, which ended by {ended.ended}, gets {code.name} for {type(request).__name__}"
         )
         world.count("zombies refused")
+
+
+def note_wrong_commit(world: GroupWorld, request: Any, partition: Partition) -> None:
+    """The coordinator has forgotten a generation: a commit of the one before may have been carried out."""
+    if isinstance(request, OffsetCommitRequest):
+        offsets = world.history.offsets
+        offsets.lost(offsets.writing(request.group_id, partition, WRONG_OFFSET, 0), world.now_ms)
 
 
 def code_of(answer: Any) -> ErrorCode:

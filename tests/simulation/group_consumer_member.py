@@ -139,7 +139,9 @@ class ConsumerMember(Member):
         history.heard(member, sent_ms, world.now_ms, at_ease=not revoked)
         if answer.assignment is not None:
             history.got(member, assigned, world.now_ms)
-            if revoked and world.chance(0.03):
+            # Of a topic that came again it could not say which of the two it means.
+            is_clear = not any(topic in history.reborn for topic, _ in self.owned)
+            if revoked and is_clear and world.chance(0.03):
                 await self._disobey()
             if self.membership is not member:
                 return
@@ -169,7 +171,8 @@ class ConsumerMember(Member):
             sent_ms = world.now_ms
             answer = await world.ask(self.client, request, VERSION)
             code = self.heard(answer, sent_ms, at_ease=set(), carried_out={ErrorCode.NONE})
-            stays = code is not ErrorCode.NONE or answer.member_epoch == self.epoch
+            is_gone = any(topic in world.history.reborn for topic, _ in self.owned)
+            stays = code is not ErrorCode.NONE or answer.member_epoch == self.epoch or is_gone
             assert stays, f"OneOwner: {self.membership} goes on to {answer.member_epoch} without giving up"
             is_known = code is ErrorCode.NONE and world.history.starts == starts
             assert not is_known or late_ms < 0, f"RemovedInTime: {self.membership} keeps what it was to give up"
@@ -180,8 +183,11 @@ class ConsumerMember(Member):
     # --- the end --------------------------------------------------------------------------------
 
     def forget(self, code: ErrorCode) -> None:
-        """Begin anew with the same member id."""
+        """Begin anew with the same member id, unless somebody else uses that."""
         self.epoch = 0
+        if self.is_haunted:
+            self.member_id = f"m{next(self.world.numbers)}"
+            self.is_haunted = False
         self._is_unsure = True
         if code is ErrorCode.FENCED_INSTANCE_ID:
             raise Gone

@@ -51,6 +51,7 @@ class Membership:
     """When it was last told that it has nothing to do."""
     is_written: bool = False
     """The log knows that it is a member."""
+    written_epoch: int = -1
     is_in_doubt: bool = False
     """It asked for something that would end it or change it, and does not know what came of it."""
     is_challenged: bool = False
@@ -87,6 +88,8 @@ class GroupHistory:
         self.session_changes: dict[str, list[tuple[float, float]]] = {}
         """Of consumer groups: from when on which session timeout may hold."""
         self.default_session_ms = 0.0
+        self.dismissals: set[tuple[str, str | None]] = set()
+        """Static members that an administrator is sending away just now."""
 
     # --- who is in ------------------------------------------------------------------------------
 
@@ -171,6 +174,7 @@ class GroupHistory:
             if epoch > past.newest:
                 past.newest, past.noted_ms = epoch, now_ms
             member.is_written = True
+            member.written_epoch = epoch
         member.epoch = epoch
 
     def got(self, member: Membership, partitions: Iterable[Partition], now_ms: float) -> None:
@@ -202,8 +206,10 @@ class GroupHistory:
     def refused(self, member: Membership, code: ErrorCode, now_ms: float) -> None:
         """The member is told that it is none, or is to begin anew."""
         surely = self.is_surely_in(member, now_ms)
-        if code is ErrorCode.ILLEGAL_GENERATION and member.group in self.mixed:
-            # When a group becomes classic, members that are behind its epoch have to join anew.
+        is_lost = self.starts != member.starts and member.epoch != member.written_epoch
+        if code is ErrorCode.ILLEGAL_GENERATION and (member.group in self.mixed or is_lost):
+            # When a group becomes classic, members that are behind its epoch have to join anew; a generation
+            # without an assignment does not outlive its coordinator.
             surely = False
         is_removal = code in REMOVALS or member.kind == "consumer"
         assert not surely or not is_removal, (

@@ -16,6 +16,7 @@ from tests.simulation.group_clients import (
     check_committed,
     code_of,
     commit,
+    note_wrong_commit,
 )
 from tests.simulation.group_history import REMOVALS, Membership, Partition
 from wire.errors import ErrorCode
@@ -47,6 +48,8 @@ class Member:
         self.owned: set[Partition] = set()
         """What it believes to have."""
         self.is_alive = False
+        self.is_haunted = False
+        """Something goes on under its old member id, which it can therefore not use again."""
 
     # --- for the protocols ----------------------------------------------------------------------
 
@@ -118,8 +121,11 @@ class Member:
             return
         requests = self.wrong_requests(min(self.owned, default=(STABLE_TOPICS[0], 0)))
         if requests:
+            starts = world.history.starts
             request, version, expected = world.random.choice(requests)
             answer = await world.ask(self.client, request, version)
+            if world.history.starts != starts or member.starts != starts:
+                note_wrong_commit(world, request, min(self.owned, default=(STABLE_TOPICS[0], 0)))
             if answer is not None and world.history.is_surely_in(member, world.now_ms):
                 code = code_of(answer)
                 assert code is expected or code in AGAIN, (
@@ -157,6 +163,7 @@ class Member:
             self.group, who.member_id, self.kind, self.instance_id, self.session_ms, self.rebalance_ms, now_ms, starts
         )
         self.membership.topics = self.topics
+        self.membership.is_challenged = (self.group, self.instance_id) in world.history.dismissals
         world.history.joined(self.membership, now_ms)
 
     def heard(
@@ -211,6 +218,7 @@ class Member:
 
     def _maybe_haunt(self, member: Membership, partition: Partition) -> None:
         if member.ended in ENDS_FOR_GOOD and self.world.chance(0.5):
+            self.is_haunted = True
             self.world.spawn(self.haunts(member, partition), "zombie")
 
     def give_up(self, kept: set[Partition]) -> None:
