@@ -147,6 +147,8 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(milliseconds=st.sampled_from(STEPS))
     def pass_time(self, milliseconds: int) -> None:
         self.world.pass_time(milliseconds)
+        # An empty group without offsets is removed in time; the next of its name counts from the start.
+        self.generations = {name: newest for name, newest in self.generations.items() if self.world.exists(name)}
 
     @rule()
     def refuse_the_next_write(self) -> None:
