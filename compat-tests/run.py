@@ -114,6 +114,9 @@ class Runner:
         began = time.monotonic()
         try:
             self.prepare(entry, outcome)
+            if outcome.unreachable:
+                print(f"== SKIPPED {title}: {outcome.broken}", flush=True)
+                return
             began = time.monotonic()
             if not outcome.broken:
                 self.test(entry, tests, outcome)
@@ -196,8 +199,9 @@ class Runner:
 
     def take(self, line: str, outcome: Outcome) -> None:
         text = line.rstrip("\n")
-        if text.startswith("broken: "):
-            outcome.broken = text.removeprefix("broken: ")
+        if text.startswith(("broken: ", "unreachable: ")):
+            kind, _, outcome.broken = text.partition(": ")
+            outcome.unreachable = kind == "unreachable"
         elif outcome.take(text):
             self.after_failure = text.startswith("FAILED")
             print(f"  {text}", flush=True)

@@ -32,11 +32,20 @@ from typing import IO
 HERE = Path(__file__).resolve().parent
 STEP_TIMEOUT_S = 1800
 DETAIL_LINES = 6
+NOT_REACHED = re.compile(
+    r"connection refused|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|no such host|i/o timeout|could(?:n't| not) resolve"
+    r"|NewConnectionError|Temporary failure in name resolution|Name or service not known|Unknown host",
+    re.IGNORECASE,
+)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Broken(Exception):
     """The suite cannot be had or cannot run; the text is one sentence."""
+
+
+class Unreachable(Broken):
+    """What the suite needs cannot be fetched from here: no fault of anything that is tested."""
 
 
 @dataclass(slots=True)
@@ -91,7 +100,7 @@ def main(prepare: Callable[[Suite], None], test: Callable[[Suite], None]) -> Non
         if not environment.get("COMPAT_PREPARE_ONLY"):
             test(suite)
     except Broken as fault:
-        print(f"broken: {fault}", flush=True)
+        print(f"{'unreachable' if isinstance(fault, Unreachable) else 'broken'}: {fault}", flush=True)
         sys.exit(2)
 
 
@@ -123,7 +132,8 @@ def step(command: Sequence[str | Path], cwd: Path, environment: Mapping[str, str
     )  # fmt: skip
     if done.returncode:
         print(done.stdout[-4000:], flush=True)
-        raise Broken(f"{' '.join(map(str, command[:4]))} ended with {done.returncode}")
+        said = f"{' '.join(map(str, command[:4]))} ended with {done.returncode}"
+        raise Unreachable(f"{said}, it reached no registry") if NOT_REACHED.search(done.stdout) else Broken(said)
     return done.stdout
 
 
@@ -265,7 +275,7 @@ def node_scenarios(client: str, *packages: str, environment: Mapping[str, str] |
         @once(suite.directory, "packages", *wanted)
         def _() -> None:
             (suite.directory / "package.json").write_text('{"private": true}')
-            step(["npm", "install", "--silent", "--no-save", *wanted], suite.directory, environment)
+            step(["npm", "install", "--loglevel=error", "--no-save", *wanted], suite.directory, environment)
 
     def test(suite: Suite) -> None:
         path = f"{suite.directory / 'node_modules'}{os.pathsep}{HERE}"

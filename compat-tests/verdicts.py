@@ -21,6 +21,8 @@ class Outcome:
     seconds: float = 0.0
     broken: str = ""
     """Why it could not run to its end; empty when it did."""
+    unreachable: bool = False
+    """Whether that is so because what it needs could not be fetched."""
 
     def count(self, verdict: str) -> int:
         return sum(found == verdict for found in self.results.values())
