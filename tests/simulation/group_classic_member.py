@@ -221,7 +221,8 @@ class ClassicMember(Member):
         )
         sent_ms = world.now_ms
         answer = await world.ask(self.client, request, self.versions.sync)
-        code = self.heard(answer, sent_ms, at_ease={ErrorCode.NONE}, carried_out=set(), changes=True)
+        # (A SyncGroup to a group that is Stable already does not begin the session anew.)
+        code = self.heard(answer, sent_ms, at_ease={ErrorCode.NONE}, carried_out=set(), changes=True, renews=False)
         if code is ErrorCode.NONE:
             await self._assigned(read_assigned(answer.assignment))
         elif code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL and self.group in world.history.mixed:

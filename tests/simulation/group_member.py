@@ -174,6 +174,7 @@ class Member:
         at_ease: set[ErrorCode],
         carried_out: set[ErrorCode],
         changes: bool = False,
+        renews: bool = True,
     ) -> ErrorCode | None:
         """Note an answer; codes that mean the end are the end. `changes`: the request changes the member's place."""
         if answer is None:
@@ -184,7 +185,7 @@ class Member:
         if member is None:
             return code
         if code in at_ease or code in carried_out:
-            self.world.history.heard(member, sent_ms, self.world.now_ms, at_ease=code in at_ease)
+            self.world.history.heard(member, sent_ms, self.world.now_ms, at_ease=code in at_ease, renews=renews)
         elif code in REMOVALS or code is ErrorCode.FENCED_INSTANCE_ID:
             self.removed(code)
         return code
