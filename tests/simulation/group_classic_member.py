@@ -78,7 +78,8 @@ class ClassicMember(Member):
         self.member_id = ""
         self.generation = -1
         self._must_join = True
-        self._is_leader = False
+        self.is_leader = False
+        """It knows that it leads, and so watches what topics there are."""
         self._seen: dict[str, int] = {}
 
     # --- the loop -------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ class ClassicMember(Member):
             return
         await asyncio.sleep(self.interval_s or self.session_ms / 1000 / self.world.random.choice([3, 4, 6]))
         await self.misbehave()
-        if self._is_leader:
+        if self.is_leader:
             await self.world.refresh(self.client)
             if self._seen != self._counts():
                 # What exists has changed: the leader wants a new assignment.
@@ -194,7 +195,7 @@ class ClassicMember(Member):
         """The member is in; a new one, or as before."""
         history, now_ms = self.world.history, self.world.now_ms
         self.member_id, self.generation = answer.member_id, answer.generation_id
-        self._is_leader = answer.leader == self.member_id
+        self.is_leader = answer.leader == self.member_id
         if self.membership is None or self.membership.member_id != self.member_id:
             self.begin_membership()
         assert self.membership is not None
@@ -208,7 +209,7 @@ class ClassicMember(Member):
         if world.chance(0.02):
             world.note(f"{self.name} is slow to sync")
             await asyncio.sleep(world.random.choice([1, 8, 12]))
-        assignments = await self._assignments(joined) if self._is_leader else []
+        assignments = await self._assignments(joined) if self.is_leader else []
         knows_names = self.versions.sync >= 5
         request = SyncGroupRequest(
             group_id=self.group,
@@ -259,14 +260,16 @@ class ClassicMember(Member):
         self._must_join = bool(revoked)
         await self.consume()
 
+    def enforce_rebalance(self) -> None:
+        """Join again without a reason, as Consumer.enforceRebalance."""
+        self._must_join = True
+
     # --- the end --------------------------------------------------------------------------------
 
     def forget(self, code: ErrorCode) -> None:
         """Begin anew; after ILLEGAL_GENERATION under the same member id."""
         if code is not ErrorCode.ILLEGAL_GENERATION:
-            self.interval_s: float | None = None
-        """Between heartbeats; a part of the session timeout by default."""
-        self.member_id = ""
+            self.member_id = ""
         self.generation = -1
         self._must_join = True
         if code is ErrorCode.FENCED_INSTANCE_ID:

@@ -6,6 +6,7 @@ import asyncio
 from itertools import combinations
 from typing import Any
 
+from tests.simulation.group_classic_member import ClassicMember
 from tests.simulation.group_clients import GroupWorld, check_committed
 from tests.simulation.group_history import Partition
 from tests.simulation.group_member import Member
@@ -16,6 +17,8 @@ from wire.messages.list_groups import ListGroupsRequest
 
 STAYS_S = 6.0
 """Nothing changes for this long."""
+REBALANCE_S = 20.0
+"""A rebalance that is asked for is over within this."""
 
 
 async def check_rest(world: GroupWorld, members: list[Member], max_size: int | None) -> None:
@@ -23,6 +26,7 @@ async def check_rest(world: GroupWorld, members: list[Member], max_size: int | N
     client = world.transport.client()
     await world.refresh(client)
     alive = [each for each in members if each.is_alive]
+    await _wake_groups_without_leader(world, client, alive)
     for group in sorted({each.group for each in alive}):
         await _check_group(world, client, group, [each for each in alive if each.group == group], max_size)
     before = [(each.name, each.identity, sorted(each.owned)) for each in alive]
@@ -30,6 +34,25 @@ async def check_rest(world: GroupWorld, members: list[Member], max_size: int | N
     after = [(each.name, each.identity, sorted(each.owned)) for each in alive]
     moved = [f"{old} is now {new}" for old, new in zip(before, after, strict=True) if old != new]
     assert not moved, f"Converges: {moved}"
+
+
+async def _wake_groups_without_leader(world: GroupWorld, client: Any, alive: list[Member]) -> None:
+    """Where a static member that joins by the classic protocol takes a consumer group down, nobody has to join again,
+    and so the leader does not know that it leads: until the next rebalance nobody notices new topics, and who was
+    waiting for partitions of others waits on. Apache Kafka 4.4 does the same; here somebody asks for a rebalance."""
+    asked = False
+    for group in sorted(world.history.mixed):
+        classic = (await client.call(DescribeGroupsRequest(groups=[group]), 6)).groups[0]
+        members = [each for each in alive if each.group == group and isinstance(each, ClassicMember)]
+        if classic.error_code or classic.group_state != "Stable" or any(each.is_leader for each in members):
+            continue
+        world.note(f"{group} has no leader that knows of it")
+        world.count("groups woken")
+        for each in members:
+            each.enforce_rebalance()
+        asked = True
+    if asked:
+        await asyncio.sleep(REBALANCE_S)
 
 
 async def _check_group(world: GroupWorld, client: Any, group: str, alive: list[Member], max_size: int | None) -> None:
