@@ -69,7 +69,8 @@ class LogCleaner:
                 log.first_dirty_offset = None
         self._begin(at_once=True, only=None if logs is None else frozenset(logs))
         assert self._running is not None
-        return await self._running
+        # Who asked may be gone before the end; the run is not theirs alone.
+        return await asyncio.shield(self._running)
 
     def _begin(self, *, at_once: bool, only: frozenset[Log] | None = None) -> None:
         self._running = self._clock.loop.create_task(self._clean_due(at_once, only))
@@ -146,6 +147,7 @@ class LogCleaner:
             if self._compaction is not None:
                 self._compaction.stop()
             await asyncio.wait([running])
+            running.exception()  # Most likely that it was stopped: nobody waits for it any more.
             raise
 
     async def close(self) -> None:

@@ -1,8 +1,8 @@
 """A node as the only thing in its process: event loop, signals, what is said on stdout and stderr.
 
 stdout gets the ready line only. stderr gets what a person reads: a few lines at start, then one
-line for each fault. Exit codes: 0 stopped, 1 a failure, 2 a bad setting; never a traceback
-(`ODRADEK_DEBUG=1` shows them).
+line for each fault (`ODRADEK_DEBUG=1` shows where), with a traceback where the node itself is at
+fault: what nobody awaited failed. Exit codes: 0 stopped, 1 a failure, 2 a bad setting.
 """
 
 from __future__ import annotations
@@ -43,15 +43,18 @@ def log_to_stderr() -> None:
         level=logging.DEBUG if is_debugging else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s" if is_debugging else "%(levelname)s: %(message)s",
     )
-    # Faults of callbacks come with a traceback that tells a user nothing; the sentence stays.
-    if not is_debugging:
-        logging.getLogger("asyncio").addFilter(_without_traceback)
 
 
-def _without_traceback(record: logging.LogRecord) -> bool:
-    record.exc_info = None
-    record.msg, record.args = record.getMessage().splitlines()[0], ()
-    return True
+def report_fault(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """What the loop does with a fault that reaches nobody else: one line that names it, and where it came from."""
+    fault = context.get("exception")
+    if isinstance(fault, OSError) and "transport" in context:
+        logger.debug("a connection failed: %s", fault)  # Its client is gone, in a way that uvloop tells of.
+    elif fault is not None:
+        logger.error("%s: %s: %s", context["message"], type(fault).__name__, fault, exc_info=fault)
+    else:
+        what = next((context[key] for key in ("task", "future", "handle", "transport") if key in context), "")
+        logger.error("%s %r", context["message"], what)
 
 
 def run(
@@ -69,6 +72,7 @@ def run(
 
 async def _serve(server: Server, on_ready: Callable[[Mapping[str, Any]], None], stop_with_stdin: bool) -> None:
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(report_fault)
     stop = asyncio.Event()
     _stop_on_signals(loop, stop)
     if stop_with_stdin:

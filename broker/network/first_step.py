@@ -21,7 +21,9 @@ def run_to_first_wait(
         waits_for = running.send(None)
     except StopIteration:
         return None
-    return loop.create_task(_rest(running, waits_for))
+    rest = _rest(running, waits_for)
+    rest.send(None)
+    return loop.create_task(rest)
 
 
 async def _rest(running: Coroutine[Any, None, None], waits_for: Any) -> None:
@@ -30,14 +32,22 @@ async def _rest(running: Coroutine[Any, None, None], waits_for: Any) -> None:
 
 @coroutine
 def _continued(running: Coroutine[Any, None, None], waits_for: Any) -> Generator[Any, None, None]:
-    """Hand on what the coroutine waits for, and tell it what came of that, until it ends."""
-    while True:
+    """Hand on what the coroutine waits for, and tell it what came of that, until it ends.
+
+    The empty yield is taken before there is a task: one that is cancelled before its first step would never tell the
+    coroutine, which has begun and has an end of its own to see to.
+    """
+    try:
         try:
+            yield
+        except BaseException as error:
+            waits_for = running.throw(error)
+        while True:
             try:
                 yield waits_for
             except BaseException as error:
                 waits_for = running.throw(error)
             else:
                 waits_for = running.send(None)
-        except StopIteration:
-            return
+    except StopIteration:
+        return

@@ -49,8 +49,6 @@ class ControllerClient:
             require_time(timeout_ms)
         future = self._quorum.submit(message, -1 if context is None else context.api_version)
         if timeout_ms is not None and not await self._clock.wait_for(future, timeout_ms):
-            # Whoever asked is gone; an error that comes later is nobody's.
-            future.add_done_callback(lambda late: late.cancelled() or late.exception())
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"The controller has not answered within {timeout_ms} ms.")
         return await future
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.runtime.refusal import refuse, resolve
 from broker.storage.log import AppendOrigin
 from coordinator.machine import NO_PRODUCER_ID, CoordinatorRecord, Decision, Ids, ReplayAt, Ticket
 from wire.errors import ErrorCode, KafkaError, WireError
@@ -214,8 +215,7 @@ class CoordinatorShard:
         self._deferred.clear()
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
-            if not future.done():
-                future.set_exception(KafkaError(code, f"this broker no longer coordinates {self.topic_partition}"))
+            refuse(future, KafkaError(code, f"this broker no longer coordinates {self.topic_partition}"))
 
     # --- requests ------------------------------------------------------------------------------
 
@@ -409,9 +409,5 @@ class CoordinatorShard:
         """A reply that is a KafkaError is raised to whoever waits."""
         for ticket, response in decision.replies:
             future = self._waiting.get(ticket)
-            if future is None or future.done():
-                continue
-            if isinstance(response, KafkaError):
-                future.set_exception(response)
-            else:
-                future.set_result(response)
+            if future is not None:
+                resolve(future, response)

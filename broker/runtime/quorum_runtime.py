@@ -21,6 +21,7 @@ from broker.clock import Clock, Timer
 from broker.runtime.metadata_batches import data_batches, quorum_batch, read_batches
 from broker.runtime.metadata_publisher import MetadataCache
 from broker.runtime.metadata_snapshots import BOOTSTRAP_ID, Snapshots
+from broker.runtime.refusal import refuse, resolve
 from broker.runtime.snapshot_schedule import SnapshotSchedule, SnapshotSettings
 from broker.storage.files import Files, StorageFault, replace_file
 from broker.storage.log import AppendOrigin, Log
@@ -278,14 +279,14 @@ class QuorumRuntime:
                 raise self._fault
             response = self._append_decision(self._decide(request, api_version))
         except KafkaError as error:
-            future.set_exception(error)
+            refuse(future, error)
             return future
         self._arm_timer()
         if self._flush_scheduled or self._has_uncommitted():
             self._waiting.append(_Waiting(self._log.log_end_offset - 1, future, response))
             self._schedule_flush()
         else:
-            _resolve(future, response)
+            resolve(future, response)
         return future
 
     def _decide(self, request: Any, api_version: int) -> Decision[MetadataRecord]:
@@ -390,16 +391,14 @@ class QuorumRuntime:
         self._schedule.committed(self._metadata.image, self._quorum)
         while self._waiting and self._waiting[0].last_offset < high_watermark:
             waiting = self._waiting.popleft()
-            if not waiting.future.done():
-                _resolve(waiting.future, waiting.response)
+            resolve(waiting.future, waiting.response)
 
     def _fail(self, error: KafkaError) -> None:
         """The metadata log is gone: nothing can be decided any more."""
         self._fault = error
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
-            if not request.future.done():
-                request.future.set_exception(error)
+            refuse(request.future, error)
         self._on_fault(error)
 
 
@@ -408,10 +407,3 @@ def _answer(response: Any) -> Any:
     if isinstance(response, KafkaError):
         raise response
     return response
-
-
-def _resolve(future: asyncio.Future[Any], response: Any) -> None:
-    if isinstance(response, KafkaError):
-        future.set_exception(response)
-    else:
-        future.set_result(response)

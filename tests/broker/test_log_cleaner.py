@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,38 @@ async def test_closing_stops_a_pass_and_leaves_the_log_whole(files: Files, tmp_p
     again = opened(files, tmp_path / "data")
     assert dict(records(log_of(again))) == expected
     again.close(now_ms=1)
+
+
+async def test_who_leaves_a_pass_under_way_stops_nothing_and_its_end_is_seen(files: Files, tmp_path: Path) -> None:
+    manager = opened(files, tmp_path / "data")
+    log = log_of(manager)
+    for number in range(800):
+        put(log, f"key-{number % 50}", str(number))
+    cleaner = LogCleaner(manager, Clock(), SETTINGS)
+    leaving, staying = asyncio.ensure_future(cleaner.clean_now()), asyncio.ensure_future(cleaner.clean_now())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    await staying
+    assert leaving.cancelled()
+    assert len(records(log)) == 50
+    await cleaner.close()
+    manager.close(now_ms=1)
+
+
+async def test_a_run_that_is_cancelled_in_a_thread_leaves_no_exception_unseen(tmp_path: Path) -> None:
+    manager = opened(DiskFiles(max_open=4), tmp_path / "data")
+    log = log_of(manager)
+    for number in range(3000):
+        put(log, f"key-{number % 50}", str(number))
+    cleaner = LogCleaner(manager, Clock(), SETTINGS)
+    cleaner.start()
+    running = cleaner._running
+    assert running is not None
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    gc.collect()
+    assert running.cancelled()
+    manager.close(now_ms=1)

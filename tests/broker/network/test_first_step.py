@@ -90,3 +90,24 @@ async def test_a_cancelled_task_cancels_what_it_runs() -> None:
         await task
     assert said == ["cancelled"]
     assert gate.cancelled()
+
+
+async def test_a_task_that_is_cancelled_before_it_begins_cancels_what_it_runs() -> None:
+    loop = asyncio.get_running_loop()
+    gate, said = loop.create_future(), []
+
+    async def wait() -> None:
+        try:
+            await gate
+        except asyncio.CancelledError:
+            said.append("cancelled")
+            await asyncio.sleep(0)
+            said.append("tidied")
+            raise
+
+    task = run_to_first_wait(wait(), loop)
+    assert task is not None
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert said == ["cancelled", "tidied"]

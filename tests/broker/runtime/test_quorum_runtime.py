@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 from random import Random
 
 import pytest
@@ -21,6 +22,7 @@ from coordinator.quorum.voters import Quorum, Voter
 from tests.broker.runtime.metadata_world import METADATA_DIRECTORY, MetadataWorld, contents
 from tests.simulation import virtual_loop
 from wire.errors import ErrorCode, KafkaError
+from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from wire.messages.records.cluster_metadata import FeatureLevelRecord
 from wire.messages.records.control_records import KRaftVersionRecord, LeaderChangeMessage
 
@@ -214,6 +216,24 @@ async def test_a_log_that_cannot_be_written_fails_the_node_once_and_every_reques
         assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert [error.code for error in world.faults] == [ErrorCode.KAFKA_STORAGE_ERROR]
     assert world.names() == []
+    world.clock.close()
+
+
+async def test_a_refusal_that_comes_when_nobody_waits_any_more_is_no_fault() -> None:
+    files = FaultyFiles()
+    world = MetadataWorld(files)
+    world.open()
+    await world.join()
+    message = CreateTopicsRequest(topics=[CreatableTopic(name="a", num_partitions=1, replication_factor=1)])
+    asking = asyncio.ensure_future(world.controller.request(message, timeout_ms=30_000))
+    await asyncio.sleep(0)
+    asking.cancel()
+    files.fail("sync", "__cluster_metadata-0")
+    await asyncio.wait([asking])
+    assert asking.cancelled()
+    assert [error.code for error in world.faults] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    del asking
+    gc.collect()  # conftest.py fails a test whose loop is told of an exception that nobody saw
     world.clock.close()
 
 
