@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from scenario import expect, unique, until
 
 WAIT_S = 30
-ROUND_S = 0.1
+ROUND_S = 0.25
 CONSUMER_GROUP_DESCRIBE = 69
 
 
@@ -41,9 +41,13 @@ class Load:
 
     def stop(self) -> None:
         """Write no more; all that was written is acknowledged then."""
-        self._ending.set()
+        self.end()
         self._thread.join(WAIT_S)
         expect(self._producer.flush(WAIT_S), 0, "records not acknowledged")
+
+    def end(self) -> None:
+        """Write no more, whatever becomes of what was written."""
+        self._ending.set()
 
     def ends(self) -> dict[int, int]:
         """The end offset of each partition, as far as the broker has acknowledged."""

@@ -44,26 +44,31 @@ class Fate:
     free_at: float | None = None
 
 
-def faults(events: Iterable[Event], fates: dict[str, Fate], ends: dict[int, int]) -> list[str]:
-    """What was broken, as sentences; `ends` has the end offset of each partition."""
+def faults(events: Iterable[Event], fates: dict[str, Fate], ends: dict[int, int], stalled_s: float = 0.0) -> list[str]:
+    """What was broken, as sentences; `ends` has the end offset of each partition.
+
+    `stalled_s`: for how long somebody got no turn, by which a commit or a heartbeat may have been late.
+    """
     ordered = sorted(events, key=lambda event: event.at)
-    return [*owner_faults(ordered, fates), *handling_faults(ordered, fates, ends)]
+    excused = excuses(ordered, fates, UNCOMMITTED_S + stalled_s)
+    return [*owner_faults(ordered, fates, excused, stalled_s), *handling_faults(ordered, excused, ends)]
 
 
 # --- one owner ---------------------------------------------------------------------------------------
 
 
-def owner_faults(ordered: list[Event], fates: dict[str, Fate]) -> list[str]:
+def owner_faults(
+    ordered: list[Event], fates: dict[str, Fate], excused: dict[str, tuple[float, float]], stalled_s: float
+) -> list[str]:
     """Where a partition had two owners, or was handled by another than its owner, or lost without a cause."""
     owners: dict[int, str] = {}
-    excused = excuses(ordered, fates)
     found: list[str] = []
     for event in ordered:
         if event.kind == FAULT:
             found.append(f"{event.member} failed: {event.words}")
         elif event.kind == ASSIGNED:
             for partition in event.partitions:
-                found += taken_too_early(event, partition, owners.get(partition), fates)
+                found += taken_too_early(event, partition, owners.get(partition), fates, stalled_s)
                 owners[partition] = event.member
         elif event.kind in (REVOKED, LOST):
             if event.kind == LOST and event.partitions and fates[event.member].frozen_at is None:
@@ -80,7 +85,9 @@ def owner_faults(ordered: list[Event], fates: dict[str, Fate]) -> list[str]:
     return found
 
 
-def taken_too_early(event: Event, partition: int, owner: str | None, fates: dict[str, Fate]) -> list[str]:
+def taken_too_early(
+    event: Event, partition: int, owner: str | None, fates: dict[str, Fate], stalled_s: float
+) -> list[str]:
     """Why a member may not yet be told that it has a partition; nothing where it may."""
     if owner is None:
         return []
@@ -88,22 +95,22 @@ def taken_too_early(event: Event, partition: int, owner: str | None, fates: dict
         return [f"{owner} was told at {event.at:.3f} that it has {partition}, which it had"]
     fate, successor = fates[owner], fates[event.member]
     replaced = fate.instance is not None and fate.instance == successor.instance and fate.crashed_at is not None
-    if replaced or (fate.free_at is not None and event.at >= fate.free_at):
+    if replaced or (fate.free_at is not None and event.at >= fate.free_at - stalled_s):
         return []
     why = "" if fate.free_at is None else f", whose session ran until {fate.free_at:.3f} at least"
     return [f"{event.member} was given {partition} at {event.at:.3f}, and {owner} has it{why}"]
 
 
-def excuses(ordered: list[Event], fates: dict[str, Fate]) -> dict[str, tuple[float, float]]:
+def excuses(ordered: list[Event], fates: dict[str, Fate], uncommitted_s: float) -> dict[str, tuple[float, float]]:
     """From when to when a member's handling may be repeated by another: what it had not yet committed when it was
     killed or frozen, and, of one that was frozen, what it had in its hands until it learned what it lost."""
     found: dict[str, tuple[float, float]] = {}
     for member, fate in fates.items():
         if fate.crashed_at is not None:
-            found[member] = fate.crashed_at - UNCOMMITTED_S, fate.crashed_at
+            found[member] = fate.crashed_at - uncommitted_s, fate.crashed_at
         elif fate.frozen_at is not None:
             told = [e.at for e in ordered if e.member == member and e.kind in (REVOKED, LOST) and e.at > fate.frozen_at]
-            found[member] = fate.frozen_at - UNCOMMITTED_S, told[0] if told else fate.frozen_at
+            found[member] = fate.frozen_at - uncommitted_s, told[0] if told else fate.frozen_at
     return found
 
 
@@ -115,10 +122,9 @@ def is_excused(event: Event, excused: dict[str, tuple[float, float]]) -> bool:
 # --- every record ------------------------------------------------------------------------------------
 
 
-def handling_faults(ordered: list[Event], fates: dict[str, Fate], ends: dict[int, int]) -> list[str]:
+def handling_faults(ordered: list[Event], excused: dict[str, tuple[float, float]], ends: dict[int, int]) -> list[str]:
     """Which records were not handled, or twice."""
     handlers: dict[int, dict[int, list[str]]] = {partition: defaultdict(list) for partition in ends}
-    excused = excuses(ordered, fates)
     for event in ordered:
         if event.kind == HANDLED:
             partition, first, last = event.handled

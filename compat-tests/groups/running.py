@@ -15,13 +15,16 @@ from clients import Client, Flavour, environment
 from load import Load
 from oracle import ASSIGNED, HANDLED, LEFT, LOST, REVOKED, Event, Fate, faults
 from scenario import expect, until
+from stalls import Overloaded, Stall, Watch, excused, longest, overload
 
 SESSION_S = 9.0
 LONG_SESSION_S = 45.0
 """The clients' default, for members that shall not be missed"""
 HEARTBEAT_S = 0.5
 LATE_S = 1.0
-"""How much later than its interval a heartbeat may be on a busy machine"""
+"""How much later than its interval a heartbeat may be; more is a stall, of which members tell"""
+ITSELF = "-"
+"""In the place of a member's name where a process speaks of itself"""
 END_S = 30.0
 SETTLED_S = 1.2
 EPOCH_S = 5.0
@@ -30,10 +33,13 @@ PARTITION_EVENTS = (ASSIGNED, REVOKED, LOST)
 
 @dataclass
 class Process:
-    """A program with members of one client."""
+    """A program with members of one client; it was stopped from `frozen_at` to `thawed_at`."""
 
+    name: str
     popen: subprocess.Popen[str]
     members: list[str] = field(default_factory=list)
+    frozen_at: float = float("inf")
+    thawed_at: float = float("inf")
 
 
 class Group:
@@ -48,16 +54,25 @@ class Group:
         self.owned: dict[str, set[int]] = {}
         self.epochs: dict[str, int] = {}
         self._errors = errors
+        self._stalls: list[Stall] = []
+        self._watch = Watch(load.address)
         self._processes: dict[str, Process] = {}
         self._changed = threading.Condition()
 
     def __enter__(self) -> Self:
+        self._watch.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, fault: BaseException | None, __: object) -> None:
+        """Raises Overloaded where a scenario failed that the machine left no chance."""
+        self._watch.__exit__()
+        self.load.end()
         for process in self._processes.values():
             process.popen.kill()
             process.popen.wait()
+        if fault is not None and (why := overload(self.stalls(), SESSION_S - HEARTBEAT_S - LATE_S)):
+            self._errors.write(f"{self.group} was not judged: {why}; {fault}\n")
+            raise Overloaded(why) from fault
 
     # --- what is done ------------------------------------------------------------------------------
 
@@ -71,8 +86,8 @@ class Group:
         popen = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=environment()
         )
-        self._processes[process] = Process(popen)
-        threading.Thread(target=self._read, args=(popen,), daemon=True).start()
+        self._processes[process] = started = Process(process, popen)
+        threading.Thread(target=self._read, args=(started,), daemon=True).start()
 
     def join(self, process: str, *members: str, static: bool = False) -> None:
         """Members join in a process. A static one's instance is its name up to the dot: a.1, a.2."""
@@ -115,13 +130,14 @@ class Group:
 
     def freeze(self, process: str) -> None:
         """A process does nothing, until it is thawed; its members are silent for the group."""
-        at = time.monotonic()
+        at = self._processes[process].frozen_at = time.monotonic()
         for member in self._processes[process].members:
             fate = self.fates[member]
             fate.frozen_at, fate.free_at = at, at + self.session_s - HEARTBEAT_S - LATE_S
         os.kill(self._processes[process].popen.pid, signal.SIGSTOP)
 
     def thaw(self, process: str) -> None:
+        self._processes[process].thawed_at = time.monotonic()
         os.kill(self._processes[process].popen.pid, signal.SIGCONT)
 
     # --- what is seen ------------------------------------------------------------------------------
@@ -214,14 +230,20 @@ class Group:
         with self._changed:
             return [each for each in self.events if each.member == member and each.at >= since and each.partitions]
 
+    def stalls(self) -> list[Stall]:
+        """When members, the driver and the broker got no turn."""
+        with self._changed:
+            return [*self._watch.stalls, *self._stalls]
+
     def check(self) -> None:
         """Raise with what the oracle finds, once all that was written is handled and all members have left."""
         self.load.stop()
         self.wait_handled()
         for process in list(self._processes):
             self.stop(process)
+        worst = longest(excused(self.stalls()))
         with self._changed:
-            found = faults(self.events, self.fates, self.load.ends())
+            found = faults(self.events, self.fates, self.load.ends(), worst.seconds if worst else 0.0)
         more = f"\nand {len(found) - 5} more" if len(found) > 5 else ""
         if found:
             self._errors.write("".join(f"{self.group} {event}\n" for event in sorted(self.events, key=lambda e: e.at)))
@@ -236,18 +258,22 @@ class Group:
         stdin.write(line + "\n")
         stdin.flush()
 
-    def _read(self, popen: subprocess.Popen[str]) -> None:
-        assert popen.stdout is not None
-        for line in popen.stdout:
+    def _read(self, process: Process) -> None:
+        assert process.popen.stdout is not None
+        for line in process.popen.stdout:
             # A process that was killed may have said half a line.
             if line.endswith("\n"):
                 with self._changed:
-                    self._note(line.split())
+                    self._note(line.split(), process)
                     self._changed.notify_all()
 
-    def _note(self, words: Sequence[str]) -> None:
+    def _note(self, words: Sequence[str], process: Process) -> None:
         member, kind, at, *rest = words
-        if kind == "epoch":
+        if member == ITSELF:
+            stall = Stall(process.name, float(at) - float(rest[0]), float(at))
+            if not stall.meets(process.frozen_at, process.thawed_at):
+                self._stalls.append(stall)
+        elif kind == "epoch":
             self.epochs[member] = int(rest[0])
         elif kind in PARTITION_EVENTS:
             partitions = tuple(map(int, rest[0].split(","))) if rest[0] != "-" else ()

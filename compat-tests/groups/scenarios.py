@@ -16,6 +16,7 @@ from clients import COOPERATIVE, RANGE, ROUND_ROBIN, SERVER_RANGE, STICKY, UNIFO
 from load import Load
 from running import LONG_SESSION_S, SESSION_S, Group
 from scenario import expect, unique
+from stalls import Overloaded
 from suite import Suite, each, main, tell
 
 WORKERS = 2
@@ -259,21 +260,34 @@ def tests(client: Client) -> dict[str, tuple[Scenario, Flavour]]:
 def test(suite: Suite) -> None:
     client = prepared(suite)
     found = tests(client)
+    again: list[str] = []
     against = os.environ.get("COMPAT_AGAINST", "").replace(":", "-")
     with (suite.directory / f"{against}.members.log").open("w", encoding="utf-8") as errors:
 
         def run_one(name: str) -> None:
+            if not run_and_tell(name):
+                again.append(name)
+
+        def run_and_tell(name: str, is_last: bool = False) -> bool:
+            """Run one and tell it; one that was not judged is told at its last try only. Whether it was told."""
             function, flavour = found[name]
             began = time.monotonic()
             try:
                 function(Run(client, flavour, suite.address, errors))
+            except Overloaded as why:
+                if is_last:
+                    tell("skipped", name, detail=f"not judged, the machine was too busy: {why}")
+                return is_last
             except Exception as fault:
                 tell("FAILED", name, time.monotonic() - began, f"{type(fault).__name__}: {fault}")
             else:
                 tell("ok", name, time.monotonic() - began)
+            return True
 
         workers = WORKERS_JAVA if client.name == "java" else WORKERS
         each([name for name in found if suite.wants(name)], run_one, workers)
+        for name in again:
+            run_and_tell(name, is_last=True)
 
 
 if __name__ == "__main__":

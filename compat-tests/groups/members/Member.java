@@ -22,6 +22,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 /** Members with Apache Kafka's consumer, each in a thread of its own. The lines they speak: README.md. */
 final class Member extends Thread implements ConsumerRebalanceListener {
     private static final long COMMIT_INTERVAL_NS = 500_000_000L;
+    private static final long TURN_NS = 250_000_000L;
+    private static final long LATE_NS = 1_000_000_000L;
     private static final Duration POLL = Duration.ofMillis(100);
     private static final Map<String, String> ASSIGNORS = Map.of("range", "RangeAssignor", "roundrobin",
             "RoundRobinAssignor", "sticky", "StickyAssignor", "cooperative-sticky", "CooperativeStickyAssignor");
@@ -62,7 +64,11 @@ final class Member extends Thread implements ConsumerRebalanceListener {
     }
 
     private void say(String what, Object... words) {
-        StringBuilder line = new StringBuilder(getName()).append(' ').append(what)
+        sayOf(getName(), what, words);
+    }
+
+    private static void sayOf(String member, String what, Object... words) {
+        StringBuilder line = new StringBuilder(member).append(' ').append(what)
                 .append(String.format(Locale.ROOT, " %.6f", System.nanoTime() / 1e9));
         for (Object word : words) {
             line.append(' ').append(word);
@@ -70,6 +76,22 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         synchronized (System.out) {
             System.out.println(line);
             System.out.flush();
+        }
+    }
+
+    /** Says when this process got no turn for long. */
+    private static void watchTurns() {
+        while (true) {
+            long before = System.nanoTime();
+            try {
+                Thread.sleep(TURN_NS / 1_000_000);
+            } catch (InterruptedException end) {
+                return;
+            }
+            long late = System.nanoTime() - before - TURN_NS;
+            if (late > LATE_NS) {
+                sayOf("-", "stalled", String.format(Locale.ROOT, "%.3f", late / 1e9));
+            }
         }
     }
 
@@ -162,6 +184,9 @@ final class Member extends Thread implements ConsumerRebalanceListener {
         for (String option : Arrays.asList(arguments).subList(3, arguments.length)) {
             OPTIONS.put(option.split("=", 2)[0], option.split("=", 2)[1]);
         }
+        Thread watch = new Thread(Member::watchTurns);
+        watch.setDaemon(true);
+        watch.start();
         Map<String, Member> members = new ConcurrentHashMap<>();
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         String line;

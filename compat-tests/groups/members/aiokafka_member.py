@@ -11,7 +11,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import CommitFailedError, IllegalStateError
-from speaking import Arguments, Handled, listed, one_line, say
+from speaking import Arguments, Handled, listed, one_line, say, watch_turns
 
 POLL_MS = 100
 OUTSIDE = (CommitFailedError, IllegalStateError)
@@ -114,6 +114,7 @@ class Member(ConsumerRebalanceListener):
 
 async def main(arguments: Arguments) -> None:
     """Do what standard input says, until it ends."""
+    watch_turns()
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     members: dict[str, Member] = {}

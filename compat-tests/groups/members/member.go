@@ -23,6 +23,8 @@ import (
 const (
 	commitInterval = 500 * time.Millisecond
 	pollWait       = 100 * time.Millisecond
+	turn           = 250 * time.Millisecond
+	late           = time.Second
 )
 
 //go:linkname nanotime runtime.nanotime
@@ -271,12 +273,24 @@ func (m *member) giveUp(what string, partitions []int32) {
 	say(m.name, what, append([]string{listed(partitions)}, why...)...)
 }
 
+// watchTurns says when this process got no turn for long.
+func watchTurns() {
+	for {
+		before := nanotime()
+		time.Sleep(turn)
+		if waited := time.Duration(nanotime()-before) - turn; waited > late {
+			say("-", "stalled", fmt.Sprintf("%.3f", waited.Seconds()))
+		}
+	}
+}
+
 func main() {
 	address, topic, group = os.Args[1], os.Args[2], os.Args[3]
 	for _, option := range os.Args[4:] {
 		name, value, _ := strings.Cut(option, "=")
 		options[name] = value
 	}
+	go watchTurns()
 	members := map[string]*member{}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 COMMIT_INTERVAL_S = 0.5
+TURN_S = 0.25
+LATE_S = 1.0
+PROCESS = "-"
 _writing = threading.Lock()
 
 
@@ -18,6 +21,20 @@ def say(member: str, what: str, *words: object) -> None:
     with _writing:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
+
+
+def watch_turns() -> None:
+    """Say from now on when this process got no turn for long: whoever judges the members has to know."""
+
+    def look() -> None:
+        while True:
+            before = time.monotonic()
+            time.sleep(TURN_S)
+            late = time.monotonic() - before - TURN_S
+            if late > LATE_S:
+                say(PROCESS, "stalled", f"{late:.3f}")
+
+    threading.Thread(target=look, daemon=True).start()
 
 
 def listed(partitions: Iterable[int]) -> str:
@@ -124,6 +141,7 @@ class ThreadedMember(threading.Thread):
 
 def follow_commands(arguments: Arguments, member: Callable[[Arguments, str, str | None], ThreadedMember]) -> None:
     """Do what standard input says, until it ends."""
+    watch_turns()
     members: dict[str, ThreadedMember] = {}
     for line in sys.stdin:
         command, *words = line.split()
