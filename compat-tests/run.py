@@ -4,11 +4,14 @@ Without options: the sample of each suite, against a node of this tree, in memor
 Which suites, which versions and which sample: matrix.yaml. What must pass: tests.allow in each folder.
 Exit code 1 if a test that must pass did not, if one failed that FINDINGS.md does not explain, or if nothing ran.
 Clients are fetched by their registries' own programs and kept, built, outside the tree (ODRADEK_COMPAT_CACHE).
+A suite whose tools or registry this machine lacks, or that cannot be had in time (--minutes, --prepare-minutes), is
+skipped: the table says so, and it is no failure. What must pass and did not is tried once more, as it also says.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shutil
 import signal
@@ -30,6 +33,22 @@ from verdicts import Allowed, Outcome, Results, accept, judge
 HERE = Path(__file__).resolve().parent
 DETAIL_WIDTH = 300
 TRIED_AGAIN_MAX = 5
+LOG_LINES = 30
+PREPARE_MINUTES = 45.0
+SAMPLE_MINUTES = 6.0
+VERSION_OPTIONS = {"java": "-version", "javac": "-version", "go": "version", "kcat": "-V"}
+
+
+@functools.cache
+def usable(program: str) -> bool:
+    """Whether a program is here and runs: a launcher of a toolchain that this user has not is none."""
+    if shutil.which(program) is None:
+        return False
+    command = [program, VERSION_OPTIONS.get(program, "--version")]
+    try:
+        return not subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +68,7 @@ class Entry:
 
     @property
     def missing_programs(self) -> list[str]:
-        return [program for program in self.row.get("needs", ()) if shutil.which(program) is None]
+        return [program for program in self.row.get("needs", ()) if not usable(program)]
 
     def sample(self) -> list[str] | None:
         """The tests of the sample; empty: all of them; None: this version is not in it."""
@@ -59,7 +78,7 @@ class Entry:
         if sample == "allowed":
             without = self.row.get("sample_without", ())
             names = Allowed.read(self.folder).names(self.version)
-            return sorted(name for name in names if not any(fnmatchcase(name, pattern) for pattern in without))
+            return sorted(name for name in names if not any(fnmatchcase(name, pattern) for pattern in without)) or None
         return [] if sample == "all" else list(sample)
 
 
@@ -100,41 +119,51 @@ class Runner:
         self.results = Results(cache() / "results")
         self.outcomes: dict[Entry, Outcome] = {}
         self.faults: list[str] = []
+        self.failed = 0
         self.after_failure = False
+        self.end = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
 
     def run(self, entry: Entry, tests: list[str]) -> None:
         against = self.options.against
         title = f"{entry.name} {entry.version}: {entry.row['what']}, against {against}"
-        if missing := entry.missing_programs:
-            print(f"== SKIPPED {title}: this machine has no {', '.join(missing)}", flush=True)
-            self.outcomes[entry] = Outcome(broken=f"no {', '.join(missing)} here")
-            return
-        print(f"== {title}", flush=True)
         outcome = self.outcomes[entry] = Outcome()
-        began = time.monotonic()
-        try:
-            self.prepare(entry, outcome)
-            if outcome.unreachable:
-                print(f"== SKIPPED {title}: {outcome.broken}", flush=True)
-                return
-            began = time.monotonic()
-            if not outcome.broken:
-                self.test(entry, tests, outcome)
-                self.try_again(entry, outcome)
-        except NotStarted as fault:
-            outcome.broken = str(fault)
-        outcome.seconds = time.monotonic() - began
+        if missing := entry.missing_programs:
+            skip(outcome, f"this machine has no {', '.join(missing)} that runs")
+        elif time.monotonic() > self.end:
+            skip(outcome, f"{self.options.minutes:g} minutes have passed")
+        else:
+            print(f"== {title}", flush=True)
+            self.prepare_and_test(entry, tests, outcome)
+        if outcome.skipped:
+            print(f"== SKIPPED {title}: {outcome.broken}", flush=True)
+            return
         if not outcome.broken:
             self.results.keep(entry.name, entry.version, kind_of(against), outcome, whole=not tests)
         self.verdict(entry, tests, outcome)
 
+    def prepare_and_test(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
+        began = time.monotonic()
+        try:
+            self.prepare(entry, outcome)
+            began = time.monotonic()
+            if not outcome.broken:
+                self.test(entry, tests, outcome)
+                self.try_again(entry, tests, outcome)
+        except NotStarted as fault:
+            outcome.broken = str(fault)
+        outcome.seconds = time.monotonic() - began
+
     def prepare(self, entry: Entry, outcome: Outcome) -> None:
         """Fetch and build before a broker runs, so that builds take nothing from it."""
-        self.follow(entry, outcome, {"COMPAT_PREPARE_ONLY": "1"}, 45.0, "prepare")
+        minutes = min(self.options.prepare_minutes, (self.end - time.monotonic()) / 60)
+        if not self.follow(entry, outcome, {"COMPAT_PREPARE_ONLY": "1"}, minutes, "prepare"):
+            skip(outcome, f"it was not fetched and built in {minutes:.1f} minutes")
 
     def test(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
         environment = {"COMPAT_TESTS": "\n".join(tests), "COMPAT_FULL": "0" if tests and not self.options.only else "1"}
         minutes = float(entry.row.get("minutes", 10))
+        if tests:
+            minutes = min(minutes, SAMPLE_MINUTES)
         if entry.row.get("own_brokers"):
             self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
             return
@@ -146,31 +175,36 @@ class Runner:
             environment["BOOTSTRAP_SERVERS"] = address
             self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
 
-    def try_again(self, entry: Entry, outcome: Outcome) -> None:
-        """Run a few that must pass and failed once more, alone: these suites watch the clock, on busy machines too."""
-        if self.options.against == "reference" or entry.row.get("own_brokers"):
+    def try_again(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
+        """Run a few that must pass and did not once more, alone: these suites watch the clock, on busy machines too."""
+        if self.options.against == "reference":
             return
-        must = Allowed.read(entry.folder).names(entry.version)
-        failed = [name for name in outcome.names("FAILED") if name in must]
-        if not 0 < len(failed) <= TRIED_AGAIN_MAX:
+        faults = judge(entry.folder, entry.version, outcome, set(tests) or None)
+        again = [*faults.regressed, *faults.missing]
+        if not again or len(faults.regressed) > TRIED_AGAIN_MAX:
             return
-        print("  once more, alone:", flush=True)
+        print(f"  once more, alone: {', '.join(again[:TRIED_AGAIN_MAX])}", flush=True)
         second = Outcome()
-        self.test(entry, failed, second)
-        outcome.broken = outcome.broken or second.broken
-        for name in second.names("ok"):
-            outcome.results[name] = "ok"
-            print(f"  UNSTEADY: {name} passed at its second try only", flush=True)
+        self.test(entry, again, second)
+        outcome.broken = second.broken
+        outcome.results |= second.results
+        outcome.second_try = [name for name in again if outcome.results.get(name) == "ok"]
+        for name in outcome.second_try:
+            print(f"  UNSTEADY: {name} passed at the second try only", flush=True)
 
     def directory(self, entry: Entry) -> Path:
         directory = cache() / f"{entry.name}-{entry.version}"
         directory.mkdir(parents=True, exist_ok=True)
         return directory
 
-    def follow(self, entry: Entry, outcome: Outcome, more: dict[str, str], minutes: float, log_name: str) -> None:
-        """Run the folder's `run`, print the lines of its tests as they come, keep everything in a log."""
+    def follow(self, entry: Entry, outcome: Outcome, more: dict[str, str], minutes: float, log_name: str) -> bool:
+        """Run the folder's `run`, print the lines of its tests as they come, keep everything in a log.
+
+        Returns whether it came to its end by itself within its minutes.
+        """
         directory = self.directory(entry)
         environment = {
+            "HOME": str(Path.home()),
             **os.environ,
             "PYTHONPATH": str(HERE),
             "COMPAT_VERSION": entry.version,
@@ -196,12 +230,15 @@ class Runner:
             outcome.broken = f"not at its end after {minutes:g} minutes"
         elif code and not outcome.broken:
             outcome.broken = f"ended with {code}, see {log.name}"
+        if outcome.broken and not outcome.skipped:
+            print("".join(f"       {line}\n" for line in last_lines(Path(log.name))), end="", flush=True)
+        return not deadline.passed
 
     def take(self, line: str, outcome: Outcome) -> None:
         text = line.rstrip("\n")
         if text.startswith(("broken: ", "unreachable: ")):
             kind, _, outcome.broken = text.partition(": ")
-            outcome.unreachable = kind == "unreachable"
+            outcome.skipped = kind == "unreachable"
         elif outcome.take(text):
             self.after_failure = text.startswith("FAILED")
             print(f"  {text}", flush=True)
@@ -214,6 +251,7 @@ class Runner:
         if outcome.broken:
             print(f"  BROKEN: {outcome.broken}", flush=True)
             self.faults.append(f"{entry.name} {entry.version}: {outcome.broken}")
+            self.failed += 1
         if self.options.against == "reference":
             return
         faults = judge(entry.folder, entry.version, outcome, set(tests) or None)
@@ -221,8 +259,18 @@ class Runner:
             print(f"  {sentence}", flush=True)
         if faults:
             self.faults.append(f"{entry.name} {entry.version}: {faults.sentences()[0]}")
+            self.failed += len(faults.regressed) + len(faults.missing) + len(faults.unexplained)
         if self.options.accept and faults.new:
             accept(entry.folder, faults.new)
+
+
+def skip(outcome: Outcome, why: str) -> None:
+    outcome.skipped, outcome.broken = True, why
+
+
+def last_lines(log: Path) -> list[str]:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line[:DETAIL_WIDTH] for line in lines if line.strip()][-LOG_LINES:]
 
 
 class Deadline:
@@ -268,6 +316,14 @@ def parse(entries: list[Entry]) -> argparse.Namespace:
     size.add_argument("--only", action="append", default=[], metavar="TEST", help="this test of the clients named")
     parser.add_argument("--accept", action="store_true", help="add tests that pass now to tests.allow")
     parser.add_argument("--report", action="store_true", help="write docs/compatibility.md and what clients send")
+    parser.add_argument("--minutes", type=float, help="suites that have not begun after so many are skipped")
+    parser.add_argument(
+        "--prepare-minutes",
+        type=float,
+        default=PREPARE_MINUTES,
+        metavar="MINUTES",
+        help="a suite that takes longer to fetch and build is skipped",
+    )
     parser.add_argument("--list", action="store_true", help="list the suites and run nothing")
     options = parser.parse_args()
     known = {name for entry in entries for name in (entry.name, f"{entry.name}@{entry.version}", entry.row["client"])}
@@ -300,10 +356,21 @@ def main() -> int:
         return subprocess.run([sys.executable, ROOT / "docs" / "support.py"], check=False).returncode
     for fault in runner.faults:
         print(f"FAULT {fault}", file=sys.stderr)
-    passed, failed = (sum(o.count(verdict) for o in runner.outcomes.values()) for verdict in ("ok", "FAILED"))
-    skipped = sum(outcome.count("skipped") for outcome in runner.outcomes.values())
-    print(f"compat: {passed} passed, {len(runner.faults)} failed, {skipped + failed} skipped")
-    return 1 if runner.faults or not passed else 0
+    return closing(runner)
+
+
+def closing(runner: Runner) -> int:
+    """The last lines, which say what was not run and how many passed and failed; returns the exit code."""
+    outcomes = runner.outcomes.values()
+    passed = sum(outcome.count("ok") for outcome in outcomes)
+    skipped = [f"{entry.name}@{entry.version}" for entry, outcome in runner.outcomes.items() if outcome.skipped]
+    second = sum(len(outcome.second_try) for outcome in outcomes)
+    if skipped:
+        print(f"SKIPPED {len(skipped)} of {len(outcomes)} suites: {', '.join(skipped)}")
+    if second:
+        print(f"UNSTEADY: {second} passed at the second try")
+    print(f"{passed} passed, {runner.failed} failed")
+    return 1 if runner.failed or not passed else 0
 
 
 if __name__ == "__main__":

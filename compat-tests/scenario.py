@@ -60,7 +60,7 @@ def run_one(function: Scenario, address: str) -> str | None:
     stop it."""
 
     def give_up() -> None:
-        print(f"FAILED {function.__name__}: still running after {SCENARIO_TIMEOUT_S:g} s", flush=True)
+        print(f"FAILED {function.__name__} ({SCENARIO_TIMEOUT_S:.1f} s)\n       still running", flush=True)
         os._exit(3)
 
     watch = threading.Timer(SCENARIO_TIMEOUT_S, give_up)

@@ -32,9 +32,13 @@ from typing import IO
 HERE = Path(__file__).resolve().parent
 STEP_TIMEOUT_S = 1800
 DETAIL_LINES = 6
+LAST_WORDS = 8000  # characters in which a failed step says why
 NOT_REACHED = re.compile(
-    r"connection refused|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|no such host|i/o timeout|could(?:n't| not) resolve"
-    r"|NewConnectionError|Temporary failure in name resolution|Name or service not known|Unknown host",
+    r"connection (?:refused|reset|timed out)|network is unreachable|no such host|i/o timeout|could(?:n't| not) resolve"
+    r"|E(?:CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|NETUNREACH|HOSTUNREACH)|socket hang up"
+    r"|TLS handshake timeout|NewConnectionError|Max retries exceeded|Temporary failure in name resolution"
+    r"|Name or service not known|Unknown ?host|read timed out|could(?:n't| not) connect to server"
+    r"|failed to download from|spurious network error|tunnel connection failed|could not transfer artifact",
     re.IGNORECASE,
 )
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -125,15 +129,20 @@ def once(directory: Path, name: str, *inputs: str) -> Callable[[Callable[[], Non
 def step(command: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> str:
     """Run one step of a preparation, giving way to whatever else runs; raises Broken with its last lines."""
     gentle = ["nice", "-n", "10"] if shutil.which("nice") else []
-    done = subprocess.run(
-        [*gentle, *map(str, command)], cwd=cwd, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=STEP_TIMEOUT_S,
-        check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [*gentle, *map(str, command)], cwd=cwd, env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            timeout=STEP_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        raise Broken(f"{' '.join(map(str, command[:4]))} took longer than {STEP_TIMEOUT_S} s") from late
     if done.returncode:
         print(done.stdout[-4000:], flush=True)
         said = f"{' '.join(map(str, command[:4]))} ended with {done.returncode}"
-        raise Unreachable(f"{said}, it reached no registry") if NOT_REACHED.search(done.stdout) else Broken(said)
+        if NOT_REACHED.search(done.stdout[-LAST_WORDS:]):
+            raise Unreachable(f"{said}, it reached no registry")
+        raise Broken(said)
     return done.stdout
 
 

@@ -21,8 +21,10 @@ class Outcome:
     seconds: float = 0.0
     broken: str = ""
     """Why it could not run to its end; empty when it did."""
-    unreachable: bool = False
-    """Whether that is so because what it needs could not be fetched."""
+    skipped: bool = False
+    """Whether that is so because this machine lacks what it needs, or cannot have it in time."""
+    second_try: list[str] = field(default_factory=list)
+    """Tests that passed at their second try only."""
 
     def count(self, verdict: str) -> int:
         return sum(found == verdict for found in self.results.values())
@@ -86,7 +88,7 @@ class Faults:
     def sentences(self) -> list[str]:
         found = []
         for names, what in (
-            (self.regressed, "must pass (tests.allow) and failed"),
+            (self.regressed, "must pass (tests.allow) and failed or skipped itself"),
             (self.missing, "must pass (tests.allow) and did not run"),
             (self.unexplained, "failed without a word in FINDINGS.md"),
             (self.new, "passed and can go into tests.allow (--accept)"),
@@ -104,7 +106,7 @@ def judge(folder: Path, version: str, outcome: Outcome, expected: set[str] | Non
     failed = outcome.names("FAILED")
     absent = must - outcome.results.keys() if expected is None else (must & expected) - outcome.results.keys()
     return Faults(
-        regressed=[name for name in failed if name in must],
+        regressed=[name for name in (*failed, *outcome.names("skipped")) if name in must],
         missing=sorted(absent),
         unexplained=[
             name for name in failed if name not in must and not any(fnmatchcase(name, pattern) for pattern in patterns)
