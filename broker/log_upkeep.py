@@ -180,9 +180,12 @@ class LogUpkeep:
 
     async def _sync_one(self, log: Log, task: FlushTask) -> None:
         try:
-            await asyncio.to_thread(task.run)
+            await asyncio.to_thread(task.sync_files)
+            task.install()
+            await asyncio.to_thread(task.sync_directory)
         except OSError as error:
-            log.fail(error)
+            if not task.is_overtaken:
+                log.fail(error)
         else:
             log.finish_flush(task)
         finally:

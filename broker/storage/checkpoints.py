@@ -52,8 +52,12 @@ def read_epochs(files: Files, path: str) -> list[tuple[int, int]]:
 
 def write_epochs(files: Files, path: str, epochs: Iterable[tuple[int, int]], *, durable: bool) -> None:
     """Replace a leader epoch checkpoint."""
-    lines = (f"{epoch} {start_offset}" for epoch, start_offset in epochs)
-    replace_file(files, path, encode_checkpoint(lines), durable=durable)
+    replace_file(files, path, encode_epochs(epochs), durable=durable)
+
+
+def encode_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
+    """The content of a leader epoch checkpoint."""
+    return encode_checkpoint(f"{epoch} {start_offset}" for epoch, start_offset in epochs)
 
 
 def _read(files: Files, path: str, entry: Callable[[list[str]], _Entry]) -> list[_Entry]:

@@ -11,14 +11,16 @@ if TYPE_CHECKING:
 
 
 class FlushTask:
-    """Files of sealed segments to bring to the device.
+    """Files to bring to the device: sealed segments, the producer snapshots of rolls, leader epochs that came up.
 
-    ``run`` may be called in a thread: it syncs and touches nothing else. ``release`` is the loop's: it lets
-    the files go, whatever became of ``run``.
+    `sync_files`, then `install`, then `sync_directory`, which raise OSError; the first and the last may be called in a
+    thread: they sync and touch nothing else. `release` is the loop's: it lets the files go, whatever became of the rest.
     """
 
-    def __init__(self, recovery_point: int) -> None:
+    def __init__(self, log: Log, recovery_point: int) -> None:
         self.recovery_point = recovery_point
+        self._log = log
+        self._directory = log.directory
         self._files: list[File] = []
 
     def add(self, file: File) -> None:
@@ -26,10 +28,29 @@ class FlushTask:
         file.acquire()
         self._files.append(file)
 
-    def run(self) -> None:
-        """Sync every file. Raises OSError."""
+    def sync_files(self) -> None:
+        """Sync every file."""
         for file in self._files:
             file.sync()
+
+    def install(self) -> None:
+        """The files are on the device: let the leader epochs be those of the log."""
+        self._log.leader_epochs.end_sync()
+
+    def sync_directory(self) -> None:
+        """Make the names of the files durable."""
+        self._log.files.sync_directory(self._directory)
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether the directory has another name by now, as that of a deleted log has: what failed is no fault."""
+        return self._log.directory != self._directory
+
+    def run(self) -> None:
+        """All of it at once, where nothing waits for the disk."""
+        self.sync_files()
+        self.install()
+        self.sync_directory()
 
     def release(self) -> None:
         """Let the files go; no effect the second time."""
@@ -44,14 +65,15 @@ def start_flush(log: Log) -> FlushTask | None:
     base = log.segments.active.base_offset
     if log.offline is not None or base <= log.recovery_point:
         return None
-    task = FlushTask(base)
+    task = FlushTask(log, base)
     try:
         for segment in log.segments.from_offset(log.recovery_point)[:-1]:
             for path in segment.durable_paths():
                 task.add(log.files.open(path))
-        log.leader_epochs.sync()
-        log.snapshots.sync()
-        log.files.sync_directory(log.directory)
+        for path in log.snapshots.take_unsynced():
+            task.add(log.files.open(path))
+        if (epochs := log.leader_epochs.begin_sync()) is not None:
+            task.add(epochs)
     except OSError as error:
         task.release()
         raise log.fail(error) from error

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from broker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpoint, read_epochs, write_epochs
-from broker.storage.files import Files
+from broker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpoint, encode_epochs, read_epochs, write_epochs
+from broker.storage.files import File, Files
 
 NO_EPOCH = -1
 NO_OFFSET = -1
@@ -22,7 +22,7 @@ class LeaderEpochs:
     that a torn write could lose. Truncations are written without syncing, as a stale entry is removed on load.
     """
 
-    __slots__ = ("_epochs", "_files", "_is_durable", "_start_offsets", "directory")
+    __slots__ = ("_begun", "_epochs", "_files", "_is_durable", "_start_offsets", "directory")
 
     def __init__(self, files: Files, directory: str) -> None:
         """Read the file; a corrupt one reads as empty, recovery fills it from the batches."""
@@ -31,6 +31,7 @@ class LeaderEpochs:
         self._epochs: list[int] = []
         self._start_offsets: list[int] = []
         self._is_durable = True
+        self._begun: list[tuple[int, int]] | None = None
         try:
             entries = read_epochs(files, f"{directory}/{LEADER_EPOCHS}")
         except CorruptCheckpoint:
@@ -76,14 +77,42 @@ class LeaderEpochs:
             if not had_entries:
                 self._write(durable=False)
 
+    @property
+    def _path(self) -> str:
+        return f"{self.directory}/{LEADER_EPOCHS}"
+
     def _write(self, *, durable: bool) -> None:
-        write_epochs(self._files, f"{self.directory}/{LEADER_EPOCHS}", self.entries, durable=durable)
+        self._begun = None
+        write_epochs(self._files, self._path, self.entries, durable=durable)
         self._is_durable = durable
 
     def sync(self) -> None:
         """Make what the file holds durable, if anything changed. Raises OSError."""
         if not self._is_durable:
             self._write(durable=True)
+
+    def begin_sync(self) -> File | None:
+        """Write a file that is to be synced off the loop, then to take the place of this one by `end_sync`; None if
+        nothing changed. Raises OSError."""
+        if self._is_durable:
+            return None
+        self._files.delete(self._path + ".tmp")
+        file = self._files.open(self._path + ".tmp")
+        self._begun = self.entries
+        try:
+            file.append([encode_epochs(self._begun)])
+        except OSError:
+            file.release()
+            raise
+        return file
+
+    def end_sync(self) -> None:
+        """What `begin_sync` wrote is on the device: let it be the file, unless that was written anew meanwhile; its
+        name is durable once the directory is synced. Raises OSError."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            self._files.rename(self._path + ".tmp", self._path)
+            self._is_durable = begun == self.entries
 
     def write(self) -> None:
         """Bring the file up to date; the caller sees to it that it reaches the device. Raises OSError."""

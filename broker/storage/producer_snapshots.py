@@ -64,6 +64,11 @@ class ProducerSnapshots:
                 file.release()
         self._unsynced.clear()
 
+    def take_unsynced(self) -> list[str]:
+        """Paths of the snapshots taken since, in order; whoever takes them brings them to the device."""
+        unsynced, self._unsynced = self._unsynced, set()
+        return [self.path(offset) for offset in sorted(unsynced)]
+
     def delete(self, offset: int) -> None:
         """Remove a snapshot. Raises OSError."""
         if offset in self.offsets:

@@ -13,6 +13,8 @@ from broker.config_log import LogConfig
 from broker.storage.closing import SYNCED_SINGLY_MAX
 from broker.storage.faulty_files import Crash, Fault, FaultyFiles
 from broker.storage.files import DiskFiles, Files, StorageFault, reason_of
+from broker.storage.leader_epochs import LeaderEpochs
+from broker.storage.log import Log
 from broker.storage.log_manager import DELETIONS_PER_TURN, LogManager
 from broker.storage.memory_files import MemoryFiles
 from wire.errors import ErrorCode, KafkaError
@@ -297,6 +299,76 @@ def test_flush_tasks_move_the_recovery_point_to_the_active_segment() -> None:
     flushed.finish_flush(task)
     assert log.recovery_point == log.segments.base_offsets[-1] > 0
     assert list(manager.flush_tasks()) == []
+
+
+def rolled_in_a_new_epoch(files: FaultyFiles) -> tuple[LogManager, Log]:
+    """A log with sealed segments, their producer snapshots, and a leader epoch that no file has yet."""
+    manager = started(files)
+    log = created(manager, segment_bytes=500)
+    for leader_epoch in (3, 4):
+        for sequence in range(5):
+            append(log, idempotent(sequence, producer_id=leader_epoch), leader_epoch=leader_epoch)
+        log.roll(now_ms=NOW_MS)
+    append(log, numbered(1), leader_epoch=4)
+    return manager, log
+
+
+def test_what_a_flush_task_syncs_is_found_by_name_before_the_loop_says_so() -> None:
+    files = FaultyFiles()
+    manager, log = rolled_in_a_new_epoch(files)
+    before = len(files.calls)
+    ((_, task),) = manager.flush_tasks()
+    assert not [call for call in files.calls[before:] if "sync" in call[0]], "the loop waits for no disk"
+    task.run()
+    log.finish_flush(task)
+    synced = {path.rpartition("/")[2] for kind, path in files.calls[before:] if kind == "sync"}
+    assert {"00000000000000000005.snapshot", "00000000000000000010.snapshot"} <= synced
+    assert "leader-epoch-checkpoint.tmp" in synced
+    assert log.leader_epochs.entries == [(3, 0), (4, 5)]
+    found = LeaderEpochs(files.survivor(power_loss=Random(1)), log.directory)
+    assert found.entries == [(3, 0), (4, 5)]
+    before = len(files.calls)
+    log.leader_epochs.sync()
+    assert len(files.calls) == before, "nothing is left to sync"
+
+
+def test_an_epoch_file_written_anew_while_a_flush_is_under_way_stays() -> None:
+    files = FaultyFiles()
+    manager, log = rolled_in_a_new_epoch(files)
+    ((_, task),) = manager.flush_tasks()
+    task.sync_files()
+    log.leader_epochs.truncate_from_start(6)
+    task.install()
+    task.sync_directory()
+    log.finish_flush(task)
+    assert LeaderEpochs(files, log.directory).entries == [(4, 6)]
+
+
+def test_an_epoch_that_comes_up_while_a_flush_is_under_way_is_still_to_be_synced() -> None:
+    files = FaultyFiles()
+    manager, log = rolled_in_a_new_epoch(files)
+    ((_, task),) = manager.flush_tasks()
+    log.leader_epochs.assign(5, 11)
+    task.run()
+    log.finish_flush(task)
+    assert LeaderEpochs(files, log.directory).entries == [(3, 0), (4, 5)]
+    log.leader_epochs.sync()
+    assert LeaderEpochs(files, log.directory).entries == [(3, 0), (4, 5), (5, 11)]
+
+
+def test_a_log_that_is_deleted_while_a_flush_is_under_way_has_overtaken_it(tmp_path: Path) -> None:
+    manager = started(DiskFiles(), str(tmp_path / "data"))
+    log = created(manager, segment_bytes=500)
+    for _ in range(10):
+        append(log, numbered(1))
+    ((_, task),) = manager.flush_tasks()
+    task.sync_files()
+    manager.delete(PARTITION, now_ms=NOW_MS)
+    with pytest.raises(FileNotFoundError):
+        task.sync_directory()
+    assert task.is_overtaken
+    task.release()
+    manager.close(now_ms=NOW_MS)
 
 
 def test_flush_messages_and_flush_ms_are_kept() -> None:
