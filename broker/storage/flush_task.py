@@ -14,7 +14,7 @@ class FlushTask:
     """Files to bring to the device: sealed segments, the producer snapshots of rolls, leader epochs that came up.
 
     `sync_files`, then `install`, then `sync_directory`, which raise OSError; the first and the last may be called in a
-    thread: they sync and touch nothing else. `release` is the loop's: it lets the files go, whatever became of the rest.
+    thread: they sync and touch nothing else. `release` is the loop's: it lets the files go, whatever came before.
     """
 
     def __init__(self, log: Log, recovery_point: int) -> None:
