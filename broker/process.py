@@ -1,8 +1,8 @@
 """A node as the only thing in its process: event loop, signals, what is said on stdout and stderr.
 
 stdout gets the ready line only. stderr gets what a person reads: a few lines at start, then one
-line for each fault (`ODRADEK_DEBUG=1` shows where), with a traceback where the node itself is at
-fault: what nobody awaited failed. Exit codes: 0 stopped, 1 a failure, 2 a bad setting.
+line for each cause of a group's rebalance and for each fault (`ODRADEK_DEBUG=1` shows where), with
+a traceback where the node itself is at fault: what nobody awaited failed. Exit codes: 0 stopped, 1 a failure, 2 a bad setting.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REBALANCES = "broker.runtime.rebalance_log"
+"""The one logger that says more than faults: why groups rebalance is what people ask first."""
 STOP_LIMIT_SECONDS = 60.0
 """A stop that has not ended by then is given up; the disk is as after a crash, and recovered."""
 
@@ -43,6 +45,8 @@ def log_to_stderr() -> None:
         level=logging.DEBUG if is_debugging else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s" if is_debugging else "%(levelname)s: %(message)s",
     )
+    if not is_debugging:
+        logging.getLogger(REBALANCES).setLevel(logging.INFO)
 
 
 def report_fault(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:

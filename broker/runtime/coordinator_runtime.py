@@ -12,10 +12,10 @@ Source: Kafka's CoordinatorRuntime and CoordinatorLoaderImpl.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from broker.runtime.coordinator_shard import CoordinatorShard, RunningMachine, ShardEnvironment, ShardState
+from broker.runtime.coordinator_shard import CoordinatorShard, RunningMachine, ShardEnvironment, ShardState, log_events
 from wire.compression import Compression
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import TopicPartition, coordinator_partition
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.clock import Clock, Timer
     from broker.replication.replica_manager import LeadershipChange, ReplicaManager
     from broker.storage.producer_state import VerificationGuard
-    from coordinator.machine import Ids
+    from coordinator.machine import Event, Ids
     from coordinator.record_codec import RecordCodec
 
 MachineT = TypeVar("MachineT", bound=RunningMachine)
@@ -51,11 +51,13 @@ class CoordinatorRuntime(Generic[MachineT]):
         compression: Callable[[], Compression] = lambda: Compression.NONE,
         base_sequence: int = 0,
         changed: Callable[[int, MachineT], None] | None = None,
+        tell: Callable[[Sequence[Event]], None] = log_events,
     ) -> None:
         """`make_context` makes the context of what no request asks for (`loaded`, `expire`);
         `write_timeout_ms` limits the wait for replication; `compression` and `base_sequence` are of
         appended batches (Kafka's coordinator of groups writes 0, that of transactions -1). `changed` is
-        told of a partition whose machine has settled or replayed something, before replies are given."""
+        told of a partition whose machine has settled or replayed something, before replies are given;
+        `tell` gets the events of every decision."""
         self.topic = topic
         self._replica_manager = replica_manager
         self._clock = clock
@@ -70,6 +72,7 @@ class CoordinatorRuntime(Generic[MachineT]):
             compression,
             base_sequence,
             self._changed,
+            tell,
         )
         self._on_change = changed
         self._shards: dict[int, CoordinatorShard] = {}

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.runtime.refusal import refuse, resolve
 from broker.storage.log import AppendOrigin
-from coordinator.machine import NO_PRODUCER_ID, CoordinatorRecord, Decision, Ids, ReplayAt, Ticket
+from coordinator.machine import NO_PRODUCER_ID, CoordinatorRecord, Decision, Event, Ids, ReplayAt, Ticket
 from wire.errors import ErrorCode, KafkaError, WireError
 from wire.records import NewRecord, batches, build_batch, end_transaction_marker, read_end_transaction_marker
 
@@ -46,6 +46,12 @@ _APPEND_ERRORS = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
+
+
+def log_events(events: Sequence[Event]) -> None:
+    """Write them to the log of the process, for those who debug."""
+    for event in events:
+        logger.info("%s", event.text)
 
 
 def coordinator_error(error: KafkaError) -> KafkaError:
@@ -121,6 +127,8 @@ class ShardEnvironment:
     """Of every batch that is written, with and without a producer id."""
     changed: Callable[[CoordinatorShard], None]
     """Told when the machine has settled or replayed something."""
+    tell: Callable[[Sequence[Event]], None]
+    """Gets the events of a decision once it holds."""
 
 
 @dataclass(slots=True)
@@ -305,8 +313,8 @@ class CoordinatorShard:
             self._end_offset = first_offset + len(decision.records)
             if machine.replay_at is ReplayAt.APPEND:
                 self._replay(decision, first_offset)
-        for event in decision.events:
-            logger.info("%s", event.text)
+        if decision.events:
+            self._environment.tell(decision.events)
         self._defer(decision, first_offset)
         self._environment.changed(self)
 

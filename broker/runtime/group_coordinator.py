@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.runtime.coordinator_runtime import CoordinatorRuntime
+from broker.runtime.rebalance_log import RebalanceLog
 from coordinator.group.context import GroupContext, GroupSettings
 from coordinator.group.requests import DeletePartitionOffsets
 from coordinator.group.shard import GroupShard
@@ -55,6 +56,7 @@ class GroupCoordinator:
         """`commit_timeout_ms` is `offsets.commit.timeout.ms`, `compression` is
         `offsets.topic.compression.codec`. `settings` may be replaced while the node runs."""
         self.settings = settings
+        self._rebalance_log = RebalanceLog(clock)
         self._cleaning: set[asyncio.Task[None]] = set()
         self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             OFFSETS_TOPIC,
@@ -66,6 +68,7 @@ class GroupCoordinator:
             make_context=lambda: GroupContext(self.settings, image=replica_manager.image),
             write_timeout_ms=lambda: commit_timeout_ms,
             compression=lambda: compression,
+            tell=self._rebalance_log.note,
         )
 
     def leadership_changed(self, change: LeadershipChange) -> None:
@@ -135,3 +138,4 @@ class GroupCoordinator:
         for task in self._cleaning:
             task.cancel()
         self._runtime.close()
+        self._rebalance_log.close()

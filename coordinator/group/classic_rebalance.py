@@ -43,8 +43,8 @@ def prepare_rebalance(draft: ClassicDraft, reason: str) -> None:
 
     is_first = group.state is ClassicGroupState.EMPTY
     draft.transition_to(ClassicGroupState.PREPARING_REBALANCE)
-    what = "a rebalance of the empty group begins" if is_first else f"generation {group.generation_id} ends"
-    draft.event(f"{what}: {reason}")
+    what = "the empty group" if is_first else f"generation {group.generation_id}"
+    draft.event(f"a rebalance of {what} begins: {reason}")
     if is_first:
         delay_ms = draft.settings.initial_rebalance_delay_ms
         group.initial_delay = InitialDelay(delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
@@ -119,14 +119,14 @@ def complete_join(draft: ClassicDraft) -> None:
         group.protocol_name = None
         group.subscribed_topics = group.compute_subscribed_topics()
         draft.transition_to(ClassicGroupState.EMPTY)
-        draft.event(f"generation {group.generation_id} is empty: no member is left")
+        draft.progress(f"generation {group.generation_id} is empty: no member is left")
         draft.records.append(group_record(group))
         return
 
     group.protocol_name = group.select_protocol()
     group.subscribed_topics = group.compute_subscribed_topics()
     draft.transition_to(ClassicGroupState.COMPLETING_REBALANCE)
-    draft.event(
+    draft.progress(
         f"generation {group.generation_id} begins with {counted_members(group.members)}"
         f" and protocol {group.protocol_name}, led by {group.leader_id}"
     )

@@ -87,7 +87,7 @@ def _assign(draft: ClassicDraft, request: SyncGroupRequest) -> GroupDecision:
     draft.records.append(group_record(group))
     draft.transition_to(ClassicGroupState.STABLE)
     count = counted_members(group.members)
-    draft.event(f"generation {group.generation_id} is stable: leader {group.leader_id} assigned {count}")
+    draft.progress(f"generation {group.generation_id} is stable: leader {group.leader_id} assigned {count}")
 
     def refused(error: KafkaError) -> GroupDecision:
         """The assignment could not be stored: everybody has to join again."""

@@ -42,8 +42,15 @@ class ConsumerDraft:
 
     def event(self, text: str) -> None:
         """Note in a sentence why something happened to the group."""
+        self._note(text)
+
+    def progress(self, text: str) -> None:
+        """Note in a sentence how far a rebalance has got."""
+        self._note(text, is_progress=True)
+
+    def _note(self, text: str, *, is_progress: bool = False) -> None:
         group_id = self.group.group_id
-        self.events.append(GroupEvent(f"group {group_id}: {text}", group_id, self.now_ms))
+        self.events.append(GroupEvent(f"group {group_id}: {text}", group_id, self.now_ms, is_progress))
 
     def decision(self) -> GroupDecision:
         """Everything collected, with the group's new value as the in-memory change."""

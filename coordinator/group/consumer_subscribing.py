@@ -130,7 +130,7 @@ def raise_epoch(draft: ConsumerDraft, metadata_hash: int, reason: str) -> None:
     """The target is to be computed anew, because of `reason`."""
     group = draft.group
     draft.add(group_epoch_record(group.group_id, group.group_epoch + 1, metadata_hash))
-    draft.event(f"group epoch {group.group_epoch} begins: {reason}")
+    draft.event(f"a rebalance to epoch {group.group_epoch} begins: {reason}")
 
 
 def resolve_regexes(draft: ConsumerDraft, context: GroupContext, hashes: TopicHashes) -> None:

@@ -34,7 +34,7 @@ def update_target(draft: ConsumerDraft, context: GroupContext) -> None:
             draft.add(target_record(group.group_id, member_id, partitions))
     draft.add(target_epoch_record(group.group_id, group.group_epoch, draft.now_ms))
     draft.has_new_target = True
-    draft.event(
+    draft.progress(
         f"target assignment {group.assignment_epoch} computed by {assignor} for {counted_members(group.members)}"
     )
 

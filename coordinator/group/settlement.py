@@ -19,10 +19,14 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent(Event):
-    """A sentence about one group, kept with it for a while."""
+    """A sentence about one group, kept with it for a while.
+
+    `is_progress`: it tells how a rebalance goes on; all others are causes, or what a person should know of.
+    """
 
     group_id: str
     at_ms: int
+    is_progress: bool = False
 
 
 def counted_members(members: Sized) -> str:

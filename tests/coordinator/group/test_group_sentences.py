@@ -34,7 +34,7 @@ def test_each_of_those_that_join_together_is_said() -> None:
     world.ask(join(), 3)
     b, c = (member_id for member_id in world.group().members if member_id != a)
     assert said(world, count) == [
-        f"generation 1 ends: member {b} joined",
+        f"a rebalance of generation 1 begins: member {b} joined",
         f"member {c} joined too, while members rejoin",
     ]
 
@@ -45,7 +45,7 @@ def test_a_leader_that_rejoins_is_said_to_see_something_new() -> None:
     count = len(said(world))
     world.ask(join(member_id=a), 3)
     assert said(world, count)[0] == (
-        f"generation 1 ends: leader {a} rejoined, as leaders do when topics or partitions have changed"
+        f"a rebalance of generation 1 begins: leader {a} rejoined, as leaders do when topics or partitions have changed"
     )
 
 
@@ -54,11 +54,11 @@ def test_the_end_of_a_session_is_said_alike_of_both_kinds() -> None:
     (a,) = classic.stable("a")
     classic.pass_time(10_000)
     words = "was removed: session timeout after {} ms without a heartbeat"
-    assert f"generation 1 ends: member {a} {words.format(10_000)}" in said(classic)
+    assert f"a rebalance of generation 1 begins: member {a} {words.format(10_000)}" in said(classic)
     consumer = world_of({"t": 2})
     call(consumer, enter("a", "t"))
     consumer.pass_time(SESSION_TIMEOUT_MS)
-    assert said(consumer)[-1] == f"group epoch 3 begins: member a {words.format(SESSION_TIMEOUT_MS)}"
+    assert said(consumer)[-1] == f"a rebalance to epoch 3 begins: member a {words.format(SESSION_TIMEOUT_MS)}"
 
 
 def test_a_static_member_of_a_consumer_group_goes_and_comes_back() -> None:
@@ -79,7 +79,7 @@ def test_topics_that_change_are_said_with_their_partitions() -> None:
     world.image = image_of({"t": 3}, offset=2)
     call(world, beat("a", 2))
     assert said(world)[-2:] == [
-        "group epoch 3 begins: the subscribed topics or their partitions have changed",
+        "a rebalance to epoch 3 begins: the subscribed topics or their partitions have changed",
         "target assignment 3 computed by uniform for 1 member",
     ]
 
@@ -93,7 +93,7 @@ def test_an_upgrade_and_its_way_back_say_each_cause_once() -> None:
     became = "became a consumer group with 1 member"
     assert said(world, count)[:2] == [
         f"the classic group of generation 1 {became}, because a member of the consumer protocol joins",
-        "group epoch 2 begins: member new joined",
+        "a rebalance to epoch 2 begins: member new joined",
     ]
     count = len(said(world))
     call(world, beat("new", -1))
@@ -101,7 +101,7 @@ def test_an_upgrade_and_its_way_back_say_each_cause_once() -> None:
     assert became_again == (
         "the consumer group became a classic group with 1 member: all who stay speak the classic protocol"
     )
-    assert ended.endswith(" ends: member new left")
+    assert ended.endswith(" begins: member new left")
 
 
 def test_a_classic_member_that_leaves_a_consumer_group_is_one_member() -> None:
