@@ -56,7 +56,7 @@ main({
       expect(resources[0].configEntries.map(entry => entry.configValue), ['123456'], 'the setting')
       await admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries: [{ name: 'retention.ms', value: '777' }] }] })
       await admin.deleteTopics({ topics: [topic] })
-      expect((await admin.listTopics()).includes(topic), false, 'the topic is listed after its end')
+      await until(async () => !(await admin.listTopics()).includes(topic), 'the topic is not listed after its end')
     })
   },
 
