@@ -20,7 +20,6 @@ from stalls import Overloaded
 from suite import Suite, each, main, tell
 
 WORKERS = 2
-WORKERS_JAVA = 1  # a process each is a JVM each
 AFTER_A_CRASH_S = SESSION_S + 40.0
 
 
@@ -284,8 +283,7 @@ def test(suite: Suite) -> None:
                 tell("ok", name, time.monotonic() - began)
             return True
 
-        workers = WORKERS_JAVA if client.name == "java" else WORKERS
-        each([name for name in found if suite.wants(name)], run_one, workers)
+        each([name for name in found if suite.wants(name)], run_one, WORKERS)
         for name in again:
             run_and_tell(name, is_last=True)
 
