@@ -98,10 +98,7 @@ class Report:
 
     def __str__(self) -> str:
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
-        return (
-            f"seed {self.plan.seed}: {outcomes} transactions, {self.transformed} transformed, "
-            f"{self.starts} starts"
-        )
+        return f"seed {self.plan.seed}: {outcomes} transactions, {self.transformed} transformed, {self.starts} starts"
 
 
 class Workload:
