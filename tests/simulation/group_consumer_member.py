@@ -29,6 +29,7 @@ from wire.messages.consumer_group_heartbeat import (
 LEAVES = -1
 LEAVES_FOR_A_WHILE = -2
 VERSION = 1
+NO_TOPIC = "nowhere"
 NOT_YET = (ErrorCode.UNRELEASED_INSTANCE_ID, ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.GROUP_ID_NOT_FOUND)
 
 
@@ -179,6 +180,11 @@ class ConsumerMember(Member):
             if code in NOT_YET:
                 self.removed(code)
                 raise Gone
+
+    def subscribe_to_more(self) -> None:
+        """Ask for a topic that there is not besides, so that the group computes its target anew."""
+        self.topics |= {NO_TOPIC}
+        self._is_unsure = True
 
     # --- the end --------------------------------------------------------------------------------
 

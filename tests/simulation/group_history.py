@@ -88,6 +88,8 @@ class GroupHistory:
         self.session_changes: dict[str, list[tuple[float, float]]] = {}
         """Of consumer groups: from when on which session timeout may hold."""
         self.default_session_ms = 0.0
+        self.kinds: dict[tuple[str, str], set[str]] = {}
+        """Which protocols the processes of each static member spoke, by group and instance id."""
         self.dismissals: set[tuple[str, str | None]] = set()
         """Static members that an administrator is sending away just now."""
 
@@ -157,6 +159,10 @@ class GroupHistory:
         for each in challenged:
             each.is_challenged = True
         return challenged
+
+    def was_taken_over(self, group: str) -> bool:
+        """Whether a static member may have come back by the other protocol."""
+        return any(len(kinds) > 1 for (of, _), kinds in self.kinds.items() if of == group)
 
     def told_epoch(self, member: Membership, epoch: int, now_ms: float, *, is_written: bool) -> None:
         """The member's generation or epoch; `is_written`: the log holds it."""

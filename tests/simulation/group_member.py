@@ -42,6 +42,8 @@ class Member:
         self.group = group
         self.topics = topics
         self.instance_id = instance_id
+        if instance_id is not None:
+            world.history.kinds.setdefault((group, instance_id), set()).add(self.kind)
         self.client = world.transport.client()
         self.name = f"{group}/{self.kind}-{next(world.numbers)}" + (f"({instance_id})" if instance_id else "")
         self.membership: Membership | None = None

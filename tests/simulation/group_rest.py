@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.simulation.group_classic_member import ClassicMember
 from tests.simulation.group_clients import GroupWorld, check_committed
+from tests.simulation.group_consumer_member import ConsumerMember
 from tests.simulation.group_history import Partition
 from tests.simulation.group_member import Member
 from tests.simulation.offset_history import NONE
@@ -26,7 +27,7 @@ async def check_rest(world: GroupWorld, members: list[Member], max_size: int | N
     client = world.transport.client()
     await world.refresh(client)
     alive = [each for each in members if each.is_alive]
-    await _wake_groups_without_leader(world, client, alive)
+    await _wake(world, client, alive)
     for group in sorted({each.group for each in alive}):
         await _check_group(world, client, group, [each for each in alive if each.group == group], max_size)
     before = [(each.name, each.identity, sorted(each.owned)) for each in alive]
@@ -36,22 +37,31 @@ async def check_rest(world: GroupWorld, members: list[Member], max_size: int | N
     assert not moved, f"Converges: {moved}"
 
 
-async def _wake_groups_without_leader(world: GroupWorld, client: Any, alive: list[Member]) -> None:
-    """Where a static member that joins by the classic protocol takes a consumer group down, nobody has to join again,
-    and so the leader does not know that it leads: until the next rebalance nobody notices new topics, and who was
-    waiting for partitions of others waits on. Apache Kafka 4.4 does the same; here somebody asks for a rebalance."""
-    asked = False
+async def _wake(world: GroupWorld, client: Any, alive: list[Member]) -> None:
+    """Stir groups that wait for the next change, as Apache Kafka 4.4 leaves them too.
+
+    A static member that comes back by the other protocol takes the group along and asks nobody to join again. Down:
+    the leader does not know that it leads, so nobody notices new topics, and who waited for partitions waits on. Up:
+    the target is the last assignment, which knows nothing of who was joining just then.
+    """
+    woken = False
     for group in sorted(world.history.mixed):
-        classic = (await client.call(DescribeGroupsRequest(groups=[group]), 6)).groups[0]
-        members = [each for each in alive if each.group == group and isinstance(each, ClassicMember)]
-        if classic.error_code or classic.group_state != "Stable" or any(each.is_leader for each in members):
+        members = [each for each in alive if each.group == group]
+        owned = {partition for each in members for partition in each.owned}
+        wanted = frozenset(topic for each in members for topic in each.topics)
+        if not world.history.was_taken_over(group) or owned == set(world.partitions_of(wanted)):
             continue
-        world.note(f"{group} has no leader that knows of it")
-        world.count("groups woken")
+        classic = (await client.call(DescribeGroupsRequest(groups=[group]), 6)).groups[0]
         for each in members:
-            each.enforce_rebalance()
-        asked = True
-    if asked:
+            if isinstance(each, ClassicMember) and not classic.error_code:
+                assert not each.is_leader, f"Converges: {each.name} leads, and has not assigned {wanted} of {group}"
+                each.enforce_rebalance()
+            elif isinstance(each, ConsumerMember) and classic.error_code:
+                each.subscribe_to_more()
+        world.note(f"{group} is woken")
+        world.count("groups woken")
+        woken = True
+    if woken:
         await asyncio.sleep(REBALANCE_S)
 
 
