@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from coordinator.group.group import Group
 from coordinator.group.settlement import GroupEvent
 
-EVENTS_KEPT_PER_GROUP = 12
+EVENTS_KEPT_PER_GROUP = 64
 
 
 class Groups:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +17,15 @@ from odradek.client import Client, check
 from odradek.failure import Failure
 
 EVENTS_TIMEOUT_S = 5.0
+ALIKE_SHOWN = 3
+_WHO_AND_WHICH = re.compile(r"member \S+|\d+")
+STATES = {
+    "PreparingRebalance": "its members are to join again",
+    "CompletingRebalance": "its leader is to assign the partitions",
+    "Assigning": "partitions are to be assigned anew",
+    "Reconciling": "members give up and take up partitions",
+}
+"""What the states between are about; the others say it themselves"""
 Partitions = Mapping[str, Sequence[int]]
 
 
@@ -49,7 +60,8 @@ def describe(client: Client, options: argparse.Namespace) -> None:
     kind = listed.group_type.lower() or "classic"
     state = described(client, options.group, kind)
     # Share groups keep their own state of what was read.
-    offsets = [] if kind == "share" else group_offsets(client, options.group)
+    owned = ((topic, each) for member in state.members for topic, some in member.assignment.items() for each in some)
+    offsets = [] if kind == "share" else group_offsets(client, options.group, owned)
     events = rebalances(client, options)
     shown = print_as_json if options.json else print_as_tables
     shown(options.group, kind, listed.group_state, state, offsets, events)
@@ -196,8 +208,9 @@ def print_as_tables(
     group_id: str, kind: str, state_name: str, state: GroupState, offsets: list[GroupOffset], events: list[Any]
 ) -> None:
     """What a person looks for, in the order of looking."""
+    what = f"{state_name} ({STATES[state_name]})" if state_name in STATES else state_name
     facts = [f"{name.replace('_', ' ')} {value}" for name, value in state.facts.items()]
-    print("  ".join([group_id, kind, state_name, counted(len(state.members), "member"), *facts]))
+    print("  ".join([group_id, kind, what, counted(len(state.members), "member"), *facts]))
     if state.members:
         print()
         print_table(*_members_table(state.members))
@@ -214,19 +227,31 @@ def print_as_tables(
     if events:
         print()
         now_ms = time.time() * 1000
-        said = [(now_ms - each["at_ms"], each["text"].removeprefix(f"group {group_id}: ")) for each in events]
-        print_table(["AGO", "WHAT HAPPENED"], [[ago(elapsed_ms), text] for elapsed_ms, text in said])
+        said = [(each["at_ms"], each["text"].removeprefix(f"group {group_id}: ")) for each in events]
+        print_table(["AGO", "WHAT HAPPENED"], [[ago(now_ms - at_ms), text] for at_ms, text in shortened(said)])
+
+
+def shortened(events: Iterable[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Times and sentences, where many in a row say the same of one member after another: the first and the last."""
+    found: list[tuple[float, str]] = []
+    for _, each in itertools.groupby(events, key=lambda event: _WHO_AND_WHICH.sub("", event[1])):
+        row = list(each)
+        if len(row) > ALIKE_SHOWN:
+            row = [row[0], (row[-1][0], f"({len(row) - 2} more like it)"), row[-1]]
+        found += row
+    return found
 
 
 def _members_table(members: list[GroupMember]) -> tuple[list[str], list[list[Any]]]:
     """Columns that no member fills are left out."""
+    is_mixed = len({each.protocol for each in members}) > 1
     columns: list[tuple[str, list[Any]]] = [
         ("MEMBER", [each.member_id for each in members]),
         ("INSTANCE", [each.instance_id for each in members]),
         ("CLIENT", [each.client_id for each in members]),
-        ("HOST", [each.host for each in members]),
+        ("HOST", [each.host.removeprefix("/") for each in members]),
         ("EPOCH", [each.epoch for each in members]),
-        ("PROTOCOL", [each.protocol for each in members]),
+        ("PROTOCOL", [each.protocol if is_mixed else None for each in members]),
         ("PARTITIONS", [partitions_text(each.assignment) for each in members]),
         ("TO BECOME", [_target_text(each) for each in members]),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,27 +19,27 @@ PROBE_BYTES = 1
 
 @dataclass(slots=True)
 class GroupOffset:
-    """One partition. `end` is None if the topic is gone; `behind_ms` if it cannot be told."""
+    """One partition. None are `committed` if nothing is, `end` if the topic is gone, `behind_ms` if unknown."""
 
     topic: str
     partition: int
-    committed: int
+    committed: int | None
     end: int | None = None
     behind_ms: int | None = None
     metadata: str = ""
 
     @property
     def lag(self) -> int | None:
-        """Records that are still to be read."""
-        return None if self.end is None else max(0, self.end - self.committed)
+        """Records that are still to be read; None where a member decides by its own setting where it begins."""
+        return None if self.end is None or self.committed is None else max(0, self.end - self.committed)
 
     def as_row(self) -> list[Any]:
         """Topic, partition, committed, end, lag, time behind."""
         from odradek.cli.group_description import ago
 
-        end, lag = ("-" if value is None else value for value in (self.end, self.lag))
+        committed, end, lag = ("-" if value is None else value for value in (self.committed, self.end, self.lag))
         behind = "-" if self.behind_ms is None else ago(self.behind_ms)
-        return [self.topic, self.partition, self.committed, end, lag, behind]
+        return [self.topic, self.partition, committed, end, lag, behind]
 
     def as_json(self) -> dict[str, Any]:
         """The same by name."""
@@ -70,9 +71,15 @@ def committed_offsets(client: Client, group_id: str) -> list[GroupOffset]:
     ]
 
 
-def group_offsets(client: Client, group_id: str) -> list[GroupOffset]:
-    """What the group has committed, with the ends of the partitions and the times behind them."""
+def group_offsets(client: Client, group_id: str, owned: Iterable[tuple[str, int]] = ()) -> list[GroupOffset]:
+    """What the group has committed, with the ends of the partitions and the times behind them.
+
+    Partitions that its members own are among them if nothing is committed there, too.
+    """
     offsets = committed_offsets(client, group_id)
+    known = {(each.topic, each.partition) for each in offsets}
+    offsets += [GroupOffset(topic, partition, None) for topic, partition in owned if (topic, partition) not in known]
+    offsets.sort(key=lambda each: (each.topic, each.partition))
     for topic in sorted({offset.topic for offset in offsets}):
         of_topic = [offset for offset in offsets if offset.topic == topic]
         try:
@@ -95,6 +102,7 @@ def _tell_times(client: Client, node_id: int, topic: str, unread: dict[int, Grou
     from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
     for partition, offset in unread.items():
+        assert offset.committed is not None
         # One at a time: of several, a broker may leave all but the first out when the answer is full.
         asked = FetchPartition(
             partition=partition, fetch_offset=offset.committed, partition_max_bytes=PROBE_BYTES, log_start_offset=-1

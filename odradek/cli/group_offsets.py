@@ -18,9 +18,11 @@ from odradek.cli.groups import listed_groups
 from odradek.cli.offsets import EARLIEST, LATEST, offsets_of
 from odradek.client import Client, check
 from odradek.failure import BAD_SETTING, Failure
+from wire.errors import ErrorCode
 
 Partition = tuple[str, int]
 _SHORT_DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
+_SHORT_DURATIONS = re.compile(r"(\d+(ms|s|m|h|d))+")
 _ISO_DURATION = re.compile(
     r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
 )
@@ -29,23 +31,36 @@ _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """One partition: where it is (None: nowhere yet) and where it will be."""
+    """One partition: where it is (None: nowhere yet), what was asked for, and where it will be."""
 
     topic: str
     partition: int
     before: int | None
+    asked: int
     after: int
+
+    @property
+    def remark(self) -> str | None:
+        """A sentence where it will not be what was asked for."""
+        if self.asked == self.after:
+            return None
+        where = "before the first record" if self.asked < self.after else "beyond the end"
+        return f"{self.topic}-{self.partition}: {self.asked} is {where}; {self.after} is taken."
 
 
 def reset_offsets(client: Client, options: argparse.Namespace) -> None:
     """Set a group's offsets. Raises Failure if it has members, or for what does not exist."""
     _require_nobody(client, options.group)
-    current = {(each.topic, each.partition): each.committed for each in committed_offsets(client, options.group)}
+    current = {
+        (each.topic, each.partition): each.committed
+        for each in committed_offsets(client, options.group)
+        if each.committed is not None
+    }
     wanted = _from_file(options.from_file) if options.from_file else None
     partitions = list(wanted) if wanted is not None else _chosen(client, options, current)
     resets = [
-        Reset(topic, partition, current.get((topic, partition)), after)
-        for (topic, partition), after in sorted(_targets(client, options, partitions, current, wanted).items())
+        Reset(topic, partition, current.get((topic, partition)), asked, after)
+        for (topic, partition), (asked, after) in sorted(_targets(client, options, partitions, current, wanted).items())
     ]
     if not options.dry_run:
         _commit(client, options.group, resets)
@@ -130,9 +145,9 @@ def _targets(
     partitions: list[Partition],
     current: dict[Partition, int],
     wanted: dict[Partition, int] | None,
-) -> dict[Partition, int]:
-    """The new offset of each partition, brought within what can be read."""
-    targets: dict[Partition, int] = {}
+) -> dict[Partition, tuple[int, int]]:
+    """The offset of each partition that was asked for, and the same brought within what can be read."""
+    targets: dict[Partition, tuple[int, int]] = {}
     for topic in sorted({topic for topic, _ in partitions}):
         chosen = [partition for each, partition in partitions if each == topic]
         leaders = client.leaders(topic)
@@ -150,7 +165,7 @@ def _targets(
                 target = timed[partition] if timed[partition] >= 0 else end[partition]
             else:
                 target = _by_place(options, key, current.get(key), first[partition], end[partition])
-            targets[key] = min(max(target, first[partition]), end[partition])
+            targets[key] = target, min(max(target, first[partition]), end[partition])
     return targets
 
 
@@ -193,13 +208,12 @@ def datetime_ms(text: str) -> int:
 
 
 def duration_ms(text: str) -> int:
-    """`90s`, `15m`, `2h`, `7d` or an ISO 8601 duration as milliseconds. Raises Failure."""
-    short = _SHORT_DURATION.fullmatch(text)
-    if short is not None:
-        return int(short[1]) * _UNIT_MS[short[2]]
+    """`90s`, `2h`, `3h30m` or an ISO 8601 duration as milliseconds. Raises Failure."""
+    if _SHORT_DURATIONS.fullmatch(text):
+        return sum(int(count) * _UNIT_MS[unit] for count, unit in _SHORT_DURATION.findall(text))
     iso = _ISO_DURATION.fullmatch(text)
     if iso is None or not any(iso.groupdict().values()):
-        raise Failure(f"{text!r} is no duration like 90s, 15m, 2h, 7d or P1DT2H.", BAD_SETTING)
+        raise Failure(f"{text!r} is no duration like 90s, 15m, 3h30m, 7d or P1DT2H.", BAD_SETTING)
     return round(sum(float(count) * _UNIT_MS[unit] for unit, count in iso.groupdict().items() if count))
 
 
@@ -240,6 +254,8 @@ def _show(options: argparse.Namespace, resets: list[Reset]) -> None:
             [each.topic, each.partition, "-" if each.before is None else each.before, each.after] for each in resets
         ]
         print_table(heads, rows)
+        for remark in filter(None, (each.remark for each in resets)):
+            print(remark)
         if options.dry_run:
             print("Nothing was set (--dry-run).")
         else:
@@ -262,6 +278,11 @@ def delete_offsets(client: Client, options: argparse.Namespace) -> None:
     check(answer.error_code, f"Offsets of group {options.group!r} were not deleted")
     for each in answer.topics:
         for partition in each.partitions:
+            if partition.error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC:
+                raise Failure(
+                    f"Members of group {options.group!r} are subscribed to topic {each.name!r}: stop them first"
+                    " (GROUP_SUBSCRIBED_TO_TOPIC)."
+                )
             check(partition.error_code, f"The offset of {each.name}-{partition.partition_index} was not deleted")
     if options.json:
         for topic, partition in chosen:

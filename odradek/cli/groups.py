@@ -6,7 +6,9 @@ import argparse
 from typing import Any
 
 from odradek.cli.arguments import Parser, add_client_options, print_json, print_table
-from odradek.client import Client, check
+from odradek.client import Client, check, error_name
+from odradek.failure import Failure
+from wire.errors import ErrorCode
 
 
 def parser() -> Parser:
@@ -51,7 +53,9 @@ def add_reset_options(resetting: argparse.ArgumentParser) -> None:
     target.add_argument(
         "--to-datetime", metavar="TIME", help="the first record from then on: 2026-01-31T12:00:00+01:00 (UTC if unsaid)"
     )
-    target.add_argument("--by-duration", metavar="TIME", help="the first record of the last 90s, 15m, 2h, 7d or P1DT2H")
+    target.add_argument(
+        "--by-duration", metavar="TIME", help="the first record of the last 90s, 15m, 3h30m, 7d or P1DT2H"
+    )
     target.add_argument("--shift-by", type=int, metavar="N", help="so many records on, or back if negative")
     target.add_argument("--from-file", metavar="FILE", help="lines of topic,partition,offset (- reads standard input)")
     resetting.add_argument("--dry-run", action="store_true", help="say what would be set and set nothing")
@@ -102,11 +106,24 @@ def list_groups(client: Client, options: argparse.Namespace) -> None:
 def delete(client: Client, options: argparse.Namespace) -> None:
     from wire.messages.delete_groups import DeleteGroupsRequest
 
-    for group_id in options.groups:
+    refused: list[str] = []
+    for group_id in dict.fromkeys(options.groups):
         response = client.coordinator(group_id).request(DeleteGroupsRequest(groups_names=[group_id]))
         (result,) = response.results
-        check(result.error_code, f"Group {group_id!r} was not deleted", getattr(result, "error_message", None))
-        if options.json:
+        if result.error_code:
+            refused.append(why_not_deleted(group_id, result.error_code))
+        elif options.json:
             print_json({"deleted": group_id})
         else:
             print(f"Deleted group {group_id}.")
+    if refused:
+        raise Failure(" ".join(refused))
+
+
+def why_not_deleted(group_id: str, error_code: int) -> str:
+    """In a sentence."""
+    if error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return f"There is no group {group_id!r}."
+    if error_code == ErrorCode.NON_EMPTY_GROUP:
+        return f"Group {group_id!r} has members: stop them first ({error_name(error_code)})."
+    return f"Group {group_id!r} was not deleted: {error_name(error_code)}."

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from odradek import Broker
-from odradek.cli.group_description import ago, partitions_text, ranges
+from odradek.cli.group_description import ago, partitions_text, ranges, shortened
 from odradek.cli.group_lag import first_timestamp
 from odradek.cli.group_offsets import datetime_ms, duration_ms
 from odradek.failure import Failure
@@ -79,7 +79,8 @@ def test_describe_tells_who_has_what_how_far_and_why(shell: Shell, broker: Broke
     (shown,) = found["members"]
     assert (shown["instance_id"], shown["client_id"]) == ("till", "shop")
     assert shown["assignment"] == {"orders": [0, 1]}
-    (offset,) = found["offsets"]
+    offset, without_commit = found["offsets"]
+    assert without_commit["committed"] is None
     assert (offset["committed"], offset["end"], offset["lag"]) == (2, 5, 3)
     assert 0 <= offset["behind_ms"] < 120_000
     assert any("joined" in event["text"] for event in found["rebalances"])
@@ -120,6 +121,38 @@ def test_offsets_are_set_by_place(shell: Shell, broker: Broker) -> None:
     for arguments, expected in steps:
         shell(f"groups reset-offsets shop {arguments}")
         assert committed(shell, "shop") == expected, arguments
+
+
+def test_an_offset_that_cannot_be_read_is_said_to_be_another(shell: Shell, broker: Broker) -> None:
+    shell("topics create orders")
+    fill(broker, "orders", 5)
+    said = shell("groups reset-offsets shop --topic orders:0 --to-offset 99 --dry-run")
+    assert "orders-0: 99 is beyond the end; 5 is taken.\n" in said
+    shell("groups reset-offsets shop --topic orders:0 --to-offset 3")
+    said = shell("groups reset-offsets shop --all-topics --shift-by -5")
+    assert "orders-0: -2 is before the first record; 0 is taken.\n" in said
+
+
+def test_the_groups_that_can_be_deleted_are(shell: Shell, broker: Broker) -> None:
+    shell("topics create orders")
+    for group in ("one", "two"):
+        shell(f"groups reset-offsets {group} --topic orders --to-earliest")
+    done = shell.run("groups delete one none two one")
+    assert done.stdout == "Deleted group one.\nDeleted group two.\n"
+    assert done.stderr == "odradek groups: There is no group 'none'.\n"
+    assert done.returncode == 1
+
+
+def test_partitions_without_a_commit_are_shown_with_who_has_them(shell: Shell, broker: Broker) -> None:
+    shell("topics create orders")
+    fill(broker, "orders", 5)
+    member = consumer(broker, "shop", "orders", **{"group.instance.id": "till"})
+    (first, second) = described(shell, "shop")["offsets"]
+    assert (first["committed"], first["end"], first["lag"]) == (None, 5, None)
+    assert (second["partition"], second["end"]) == (1, 0)
+    (line,) = [line for line in shell("groups describe shop").splitlines() if line.startswith("orders  0")]
+    assert line.split() == ["orders", "0", "-", "5", "-", "-", "till"]
+    member.close()
 
 
 def test_offsets_are_set_by_time(shell: Shell, broker: Broker) -> None:
@@ -194,7 +227,7 @@ def test_a_group_with_members_is_left_alone(shell: Shell, broker: Broker, protoc
     member = consumer(broker, "shop", "orders", **{"group.protocol": protocol})
     member.commit(offsets=[TopicPartition("orders", 0, 2)], asynchronous=False)
     assert "stop them first" in shell.fails("groups reset-offsets shop --topic orders --to-earliest")
-    assert "NON_EMPTY_GROUP" in shell.fails("groups delete shop")
+    assert "'shop' has members: stop them first (NON_EMPTY_GROUP)" in shell.fails("groups delete shop")
     assert "GROUP_SUBSCRIBED_TO_TOPIC" in shell.fails("groups delete-offsets shop orders")
     member.close()
     assert "has committed nothing in topic 'bread'" in shell.fails("groups delete-offsets shop bread")
@@ -221,9 +254,24 @@ def test_spans_are_told_in_two_units(milliseconds: int, text: str) -> None:
     assert ago(milliseconds) == text
 
 
+def test_many_of_the_same_are_shown_by_the_first_and_the_last() -> None:
+    joins = [(float(at), f"a rebalance to epoch {at} begins: member m{at} joined") for at in range(2, 22)]
+    events = [(0.0, "a rebalance to epoch 1 begins: member a (static, i) joined"), *joins, (30.0, "member b left")]
+    assert shortened(events) == [events[0], joins[0], (21.0, "(18 more like it)"), joins[-1], events[-1]]
+    assert shortened(joins[:3]) == joins[:3]
+
+
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
-    [("250ms", 250), ("90s", 90_000), ("2h", 7_200_000), ("P1DT2H", 93_600_000), ("PT0.5S", 500), ("pt3m", 180_000)],
+    [
+        ("250ms", 250),
+        ("90s", 90_000),
+        ("2h", 7_200_000),
+        ("P1DT2H", 93_600_000),
+        ("PT0.5S", 500),
+        ("pt3m", 180_000),
+        ("1h30m", 5_400_000),
+    ],
 )
 def test_durations(text: str, milliseconds: int) -> None:
     assert duration_ms(text) == milliseconds
