@@ -18,8 +18,9 @@ class LeaderEpochs:
     """The entries in memory and in their file.
 
     A new entry is written with the data that it is of, at the next flush: until then a recovery finds it in the
-    batches, and one without data would be dropped on load. Only the first is written at once, as there is nothing
-    that a torn write could lose. Truncations are written without syncing, as a stale entry is removed on load.
+    batches, and one without data would be dropped on load. So a new partition has no file for it yet: to make one
+    takes as long as all else of a partition. Truncations are written without syncing, as a stale entry is removed on
+    load.
     """
 
     __slots__ = ("_begun", "_epochs", "_files", "_is_durable", "_start_offsets", "directory")
@@ -67,15 +68,12 @@ class LeaderEpochs:
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that ``epoch`` began at ``start_offset``; entries that contradict it go (J24).
 
-        Raises OSError. No effect if the epoch is the newest already and did not begin earlier.
+        No effect if the epoch is the newest already and did not begin earlier.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
-        had_entries = bool(self._epochs)
         if self._put(epoch, start_offset):
             self._is_durable = False
-            if not had_entries:
-                self._write(durable=False)
 
     @property
     def _path(self) -> str:

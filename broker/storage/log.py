@@ -485,10 +485,10 @@ class Log:
         try:
             self.producer_state.end_offset = self.log_end_offset
             self.snapshots.take(self.producer_state)
+            if self.recovery_point < self.log_end_offset:
+                self.leader_epochs.sync() if sync else self.leader_epochs.write()
             if sync:
                 self.snapshots.sync()
-            else:
-                self.leader_epochs.write()
             for segment in self.segments:
                 segment.close()
         except OSError as error:
