@@ -78,6 +78,8 @@ class ClassicMember(Member):
         self.member_id = ""
         self.generation = -1
         self._must_join = True
+        self._joining_ms: float | None = None
+        """When it asked first to join, if it was not answered then: its session may have begun there."""
         self.is_leader = False
         """It knows that it leads, and so watches what topics there are."""
         self._seen: dict[str, int] = {}
@@ -155,6 +157,7 @@ class ClassicMember(Member):
         request = self._join_request()
         answer = await world.ask(self.client, request, self.versions.join, patience_s=patience_s)
         if answer is None:
+            self._joining_ms = sent_ms if self._joining_ms is None else self._joining_ms
             self.not_answered(changes=True)
             return await world.back_off()
         code = ErrorCode(answer.error_code)
@@ -198,7 +201,12 @@ class ClassicMember(Member):
         self.is_leader = answer.leader == self.member_id
         if self.membership is None or self.membership.member_id != self.member_id:
             self.begin_membership()
+            assert self.membership is not None
+            if self._joining_ms is not None:
+                self.membership.heard_ms = self.membership.at_ease_ms = self._joining_ms
+                self.membership.unanswered = 1
         assert self.membership is not None
+        self._joining_ms = None
         # An answer that only repeats what was missed does not begin the session anew.
         renews = self.generation > self.membership.epoch and not self.membership.unanswered
         history.told_epoch(self.membership, self.generation, now_ms, is_written=False)

@@ -101,15 +101,13 @@ class GroupHistory:
 
     def session_of(self, member: Membership, *, longest: bool = False) -> float:
         """The session timeout that may hold for a member: the shortest, or the longest."""
-        if member.kind == "classic":
-            if longest or (self.starts == member.starts and member.group not in self.mixed):
-                # A consumer group that was loaded gives all its members its own timeout.
-                return max(member.session_ms, self.default_session_ms) if longest else member.session_ms
-            return min(member.session_ms, self.default_session_ms)
-        changes = self.session_changes.get(member.group, [])
-        before = [value for at_ms, value in changes if at_ms <= member.heard_ms]
-        values = [value for at_ms, value in changes if at_ms > member.heard_ms]
-        values.append(before[-1] if before else self.default_session_ms)
+        values: list[float] = [member.session_ms] if member.kind == "classic" else []
+        if member.kind != "classic" or member.group in self.mixed:
+            # A consumer group that was loaded gives all its members its own timeout.
+            changes = self.session_changes.get(member.group, [])
+            before = [value for at_ms, value in changes if at_ms <= member.heard_ms]
+            values += [value for at_ms, value in changes if at_ms > member.heard_ms]
+            values.append(before[-1] if before else self.default_session_ms)
         return max(values) if longest else min(values)
 
     def is_surely_in(self, member: Membership, now_ms: float) -> bool:

@@ -26,8 +26,8 @@ from wire.messages.describe_groups import DescribeGroupsRequest
 ENDS_FOR_GOOD = frozenset({"left", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID"})
 """After these nothing that the member says counts, whoever uses its id next."""
 
-CONVERSIONS_MAX = 6
-"""So often at most a group changes its kind while a silent member's session lasts."""
+RENEWALS_MAX = 6
+"""So often at most a silent member gets a new session."""
 
 
 class Member:
@@ -234,9 +234,10 @@ class Member:
 
     async def _check_removal(self, member: Membership) -> None:
         """Nobody hears of the member any more: it is gone when its session is over. (A group that changes its kind
-        gives all its members a new session.)"""
+        gives all its members a new session; so does a rebalance to a static one that does not join.)"""
         world = self.world
-        chances = CONVERSIONS_MAX if self.group in world.history.mixed else 1
+        waits_for_it = member.kind == "classic" and member.instance_id is not None
+        chances = RENEWALS_MAX if waits_for_it or self.group in world.history.mixed else 1
         while True:
             starts = world.transport.starts
             timeout_ms = world.history.session_of(member, longest=True) + SLACK_MS

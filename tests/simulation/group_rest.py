@@ -42,7 +42,7 @@ async def _wake(world: GroupWorld, client: Any, alive: list[Member]) -> None:
 
     A static member that comes back by the other protocol takes the group along and asks nobody to join again. Down:
     the leader does not know that it leads, so nobody notices new topics, and who waited for partitions waits on. Up:
-    the target is the last assignment, which knows nothing of who was joining just then.
+    the target is the last assignment, which knows nothing of who was joining just then, nor of partitions since.
     """
     woken = False
     for group in sorted(world.history.mixed):
