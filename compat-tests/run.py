@@ -162,7 +162,7 @@ class Runner:
     def test(self, entry: Entry, tests: list[str], outcome: Outcome) -> None:
         environment = {"COMPAT_TESTS": "\n".join(tests), "COMPAT_FULL": "0" if tests and not self.options.only else "1"}
         minutes = float(entry.row.get("minutes", 10))
-        if tests:
+        if tests and not self.options.only:
             minutes = min(minutes, SAMPLE_MINUTES)
         if entry.row.get("own_brokers"):
             self.follow(entry, outcome, environment, minutes, kind_of(self.options.against))
