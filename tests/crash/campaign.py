@@ -20,6 +20,8 @@ from tests.crash.writers import IdempotentWriter, StateWriter, TransactionalWrit
 
 LOAD_S = 1.5
 """The longest a round of load lasts."""
+SAID_LINES_MAX = 40
+"""Of what a node has complained of: enough for a traceback."""
 ROUNDS_PER_DIRECTORY = 25
 """Everything ever written is read at each check: a new directory keeps that in bounds."""
 
@@ -82,11 +84,11 @@ class Campaign:
             require_sound(self.node.data)
         self._complain()
         self._tell(
-            f"round {number}: {sum(each.acknowledged for each in self._idempotent)} records, "
-            f"{len(self._transactions.committed)} transactions, {self._state.number} states, "
+            f"{number:3} {'stopped' if stops else 'killed '} {time.monotonic() - began:4.1f} s  "
+            f"{sum(each.acknowledged for each in self._idempotent):6} records, "
+            f"{len(self._transactions.committed):4} transactions, {self._state.number:5} states, "
             f"offsets {self._committer.offsets.acknowledged} and {self._member.offsets.acknowledged}, "
-            f"{self._topics.number} topics; {'stopped' if stops else 'killed'}"
-            f"{''.join(f', {each}' for each in done)} ({time.monotonic() - began:.1f} s)"
+            f"{self._topics.number} topics{'; ' * bool(done)}{', '.join(done)}"
         )
 
     async def _start_and_check(self) -> str:
@@ -131,7 +133,7 @@ class Campaign:
         """The node has nothing to say of all this."""
         said = [line for line in self.node.complaints() if "WARNING" not in line]
         if said:
-            raise Broken(f"the node complained: {said[-3:]}")
+            raise Broken("\n".join(("the node complained:", *said[-SAID_LINES_MAX:])))
 
 
 async def run_campaigns(home: Path, cycles: int, seed: int, tell: Callable[[str], None]) -> None:

@@ -39,21 +39,21 @@ def indexes_are_missing(data: Path, chance: Random) -> str:
     paths = some(data, "*/*.index", chance) + some(data, "*/*.timeindex", chance)
     for path in paths:
         path.unlink()
-    return f"{len(paths)} indexes are missing"
+    return f"indexes missing: {len(paths)}"
 
 
 def indexes_are_garbage(data: Path, chance: Random) -> str:
     paths = some(data, "*/*.index", chance) + some(data, "*/*.timeindex", chance)
     for path in paths:
         path.write_bytes(chance.choice((b"", b"\x01", chance.randbytes(24), chance.randbytes(241))))
-    return f"{len(paths)} indexes are garbage"
+    return f"indexes garbled: {len(paths)}"
 
 
 def snapshots_are_broken(data: Path, chance: Random) -> str:
     paths = some(data, "*/*.snapshot", chance)
     for path in paths:
         path.write_bytes(path.read_bytes()[: chance.randint(0, 40)])
-    return f"{len(paths)} producer snapshots are cut short"
+    return f"producer snapshots cut short: {len(paths)}"
 
 
 def checkpoints_are_broken(data: Path, chance: Random) -> str:
@@ -61,7 +61,7 @@ def checkpoints_are_broken(data: Path, chance: Random) -> str:
     if not (data / name).exists():
         return ""
     (data / name).write_bytes(chance.choice((b"", b"0\n5\n", chance.randbytes(50))))
-    return f"{name} is broken"
+    return f"{name} broken"
 
 
 def ends_are_torn(data: Path, chance: Random) -> str:
@@ -73,7 +73,7 @@ def ends_are_torn(data: Path, chance: Random) -> str:
         torn = bytearray(content[: chance.randint(1, TORN_HEAD)])
         torn[:8] = (1 << 40).to_bytes(8, "big")[: len(torn)]
         path.write_bytes(content + torn)
-    return f"{len(newest)} logs have a torn end" if newest else ""
+    return f"torn ends: {len(newest)}" if newest else ""
 
 
 def strays_are_there(data: Path, chance: Random) -> str:
@@ -82,7 +82,7 @@ def strays_are_there(data: Path, chance: Random) -> str:
     for path in paths:
         path.with_name(path.name + ".cleaned").write_bytes(chance.randbytes(100))
         path.with_name("leader-epoch-checkpoint.tmp").write_bytes(b"")
-    return f"temporary files in {len(paths)} directories"
+    return f"temporary files left: {len(paths) + 1}"
 
 
 DAMAGES: list[Callable[[Path, Random], str]] = [
