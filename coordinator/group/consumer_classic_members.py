@@ -114,7 +114,7 @@ def _join(
     is_new = member.member_id not in draft.group.members
     updated = _updated(member, joining, context)
     change = update_member(draft, member, updated, context)
-    reason = f"member {updated.member_id} {'joined' if is_new else 'changed its subscription'} by the classic protocol"
+    reason = f"{updated.known_as} {'joined' if is_new else 'changed its subscription'} by the classic protocol"
     update_epoch(draft, context, hashes, is_due=change.subscription, reason=reason)
     owned = by_topic_id(joining.subscription.owned_partitions, context.image.topics)
     is_stale = draft.group.assignment_epoch < draft.group.group_epoch

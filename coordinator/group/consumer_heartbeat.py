@@ -170,9 +170,7 @@ def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, con
 
 
 def _reason(member: ConsumerMember, change: Change, *, is_new: bool) -> str:
-    who = f"member {member.member_id}"
-    if member.group_instance_id is not None:
-        who += f" (static, {member.group_instance_id})"
+    who = member.known_as
     if is_new:
         return f"{who} joined"
     if change.subscription:

@@ -49,7 +49,7 @@ def leave(
         member = check_instance(group, group.static_member(instance_id), request.member_id, instance_id)
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             return _leave_for_a_while(draft, member.member_id)
-    return remove_members(draft, [member.member_id], f"member {member.member_id} left", context, hashes)
+    return remove_members(draft, [member.member_id], f"{member.known_as} left", context, hashes)
 
 
 def _leave_for_a_while(draft: ConsumerDraft, member_id: str) -> GroupDecision:

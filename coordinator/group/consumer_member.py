@@ -84,6 +84,15 @@ class ConsumerMember:
         """The subscribed regular expression; None for none (records write "" as well)."""
         return self.subscribed_topic_regex or None
 
+    @property
+    def known_as(self) -> str:
+        """For sentences: `member JqV0 (client till, static i)`. An id that begins with the client's says it already."""
+        named = bool(self.client_id) and not self.member_id.startswith(self.client_id)
+        parts = [f"client {self.client_id}"] * named
+        if self.group_instance_id is not None:
+            parts.append(f"static {self.group_instance_id}")
+        return f"member {self.member_id}" + (f" ({', '.join(parts)})" if parts else "")
+
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         """True if the member has what the target of this epoch gives it."""
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch

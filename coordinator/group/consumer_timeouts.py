@@ -26,7 +26,9 @@ def decide_due(group: ConsumerGroup, context: GroupContext, now_ms: int, hashes:
     if fenced is not None:
         member_id, why = fenced
         draft = ConsumerDraft(group, now_ms)
-        return remove_members(draft, [member_id], f"member {member_id} was removed: {why}", context, hashes)
+        return remove_members(
+            draft, [member_id], f"{group.members[member_id].known_as} was removed: {why}", context, hashes
+        )
     outdated = [
         member_id
         for member_id, (due_ms, epoch) in group.rebalance_deadlines.items()

@@ -105,5 +105,7 @@ def test_a_consumer_group_is_told_alike(broker: Broker) -> None:
     await_shares(2, member)
     member.close()
     joined, left = await_lines(broker, group, 2)
-    assert re.fullmatch(rf"INFO: group {group}: a rebalance to epoch \d begins: member \S+ joined", joined)
-    assert re.fullmatch(rf"INFO: group {group}: a rebalance to epoch \d begins: member \S+ left", left)
+    assert re.fullmatch(
+        rf"INFO: group {group}: a rebalance to epoch \d begins: member \S+ \(client first\) joined", joined
+    )
+    assert re.fullmatch(rf"INFO: group {group}: a rebalance to epoch \d begins: member \S+ \(client first\) left", left)

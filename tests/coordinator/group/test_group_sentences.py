@@ -58,7 +58,8 @@ def test_the_end_of_a_session_is_said_alike_of_both_kinds() -> None:
     consumer = world_of({"t": 2})
     call(consumer, enter("a", "t"))
     consumer.pass_time(SESSION_TIMEOUT_MS)
-    assert said(consumer)[-1] == f"a rebalance to epoch 3 begins: member a {words.format(SESSION_TIMEOUT_MS)}"
+    said_of_it = f"member a (client client) {words.format(SESSION_TIMEOUT_MS)}"
+    assert said(consumer)[-1] == f"a rebalance to epoch 3 begins: {said_of_it}"
 
 
 def test_a_static_member_of_a_consumer_group_goes_and_comes_back() -> None:
@@ -93,7 +94,7 @@ def test_an_upgrade_and_its_way_back_say_each_cause_once() -> None:
     became = "became a consumer group with 1 member"
     assert said(world, count)[:2] == [
         f"the classic group of generation 1 {became}, because a member of the consumer protocol joins",
-        "a rebalance to epoch 2 begins: member new joined",
+        "a rebalance to epoch 2 begins: member new (client client) joined",
     ]
     count = len(said(world))
     call(world, beat("new", -1))
@@ -101,7 +102,7 @@ def test_an_upgrade_and_its_way_back_say_each_cause_once() -> None:
     assert became_again == (
         "the consumer group became a classic group with 1 member: all who stay speak the classic protocol"
     )
-    assert ended.endswith(" begins: member new left")
+    assert ended.endswith(" begins: member new (client client) left")
 
 
 def test_a_classic_member_that_leaves_a_consumer_group_is_one_member() -> None:

@@ -340,8 +340,8 @@ def test_what_happened_is_kept_in_sentences() -> None:
     world.image = image_of({"t": 3}, offset=2)
     call(world, beat("a", 2))
     assert [text for text in world.events() if "epoch" in text] == [
-        "group g: a rebalance to epoch 2 begins: member a joined",
-        "group g: a rebalance to epoch 3 begins: member b (static, i) joined",
+        "group g: a rebalance to epoch 2 begins: member a (client client) joined",
+        "group g: a rebalance to epoch 3 begins: member b (client client, static i) joined",
         "group g: a rebalance to epoch 4 begins: the subscribed topics or their partitions have changed",
     ]
 

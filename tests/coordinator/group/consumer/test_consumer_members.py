@@ -141,7 +141,8 @@ def test_h9_a_silent_member_is_fenced_when_its_session_ends() -> None:
     assert set(group_of(world).members) == {"a"}
     assert code(world, beat("b", 3)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert world.events()[-1] == (
-        "group g: a rebalance to epoch 4 begins: member b was removed: session timeout after 45000 ms without a heartbeat"
+        "group g: a rebalance to epoch 4 begins: member b (client client) was removed: "
+        "session timeout after 45000 ms without a heartbeat"
     )
     a.beat()
     assert a.count == 2
