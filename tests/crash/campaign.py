@@ -131,7 +131,7 @@ class Campaign:
 
     def _complain(self) -> None:
         """The node has nothing to say of all this."""
-        said = [line for line in self.node.complaints() if "WARNING" not in line]
+        said = self.node.complaints()
         if said:
             raise Broken("\n".join(("the node complained:", *said[-SAID_LINES_MAX:])))
 

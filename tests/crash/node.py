@@ -15,6 +15,8 @@ from tests.crash.requests import Broken
 ROOT = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
+NO_FAULT = ("INFO: ", "WARNING: ")
+"""How lines begin that a node may say of what goes on."""
 
 SETTINGS = {
     "log.segment.bytes": "1048576",
@@ -96,5 +98,6 @@ class Node:
         return self.said.read_text(errors="replace").strip()[-600:] or "it said nothing"
 
     def complaints(self) -> list[str]:
-        """The lines it wrote to standard error; a node that was killed has nothing to say about it."""
-        return self.said.read_text(errors="replace").splitlines()
+        """What it wrote to standard error of faults, tracebacks whole; a node that was killed has none to tell of."""
+        lines = self.said.read_text(errors="replace").splitlines()
+        return [line for line in lines if not line.startswith(NO_FAULT)]

@@ -71,7 +71,9 @@ def test_a_promise_that_does_not_hold_is_noticed(tmp_path: Path, lose: Callable[
             tasks = [asyncio.ensure_future(worker.work(node.port)) for worker in workers]
             async with asyncio.timeout(60):
                 while len(writer.committed) < 3:
-                    await asyncio.wait(tasks, timeout=0.05)
+                    ended, _ = await asyncio.wait(tasks, timeout=0.05)
+                    for task in ended:
+                        task.result()  # raises why it could not go on
             await node.kill()
             await asyncio.gather(*tasks, return_exceptions=True)
             lose(node.data)
