@@ -19,7 +19,6 @@ from tests.simulation.group_clients import (
     AGAIN,
     COMMIT_VERSION,
     REBALANCE_MS,
-    SLACK_MS,
     WRONG_OFFSET,
     Gone,
     GroupWorld,
@@ -133,7 +132,7 @@ class ClassicMember(Member):
         world.note(f"{self.name} does not obey")
         while self.membership is not None and world.history.starts == starts:
             await asyncio.sleep(1)
-            late_ms = world.now_ms - told_ms - max(REBALANCE_MS) - SLACK_MS
+            late_ms = world.now_ms - told_ms - max(REBALANCE_MS) - world.slack_ms
             code = await self._beat_only()
             is_known = code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) and world.history.starts == starts
             assert not is_known or late_ms < 0, f"RemovedInTime: {self.membership} does not join and is still in"
@@ -152,6 +151,8 @@ class ClassicMember(Member):
             self.give_up(set())
         if not self.member_id:
             world.history.challenge(self.group, self.instance_id)
+        if self.membership is not None:
+            self.membership.is_rebalancing = True
         sent_ms = world.now_ms
         patience_s = world.random.choice([1, 3]) if world.chance(0.03) else None
         request = self._join_request()
@@ -207,6 +208,7 @@ class ClassicMember(Member):
                 self.membership.unanswered = 1
         assert self.membership is not None
         self._joining_ms = None
+        self.membership.is_rebalancing = bool(answer.leader)  # a consumer group names none
         # An answer that only repeats what was missed does not begin the session anew.
         renews = self.generation > self.membership.epoch and not self.membership.unanswered
         history.told_epoch(self.membership, self.generation, now_ms, is_written=False)
@@ -259,6 +261,7 @@ class ClassicMember(Member):
         """What the generation gives; a cooperative member that has to give something up joins again for that."""
         history, member = self.world.history, self.membership
         assert member is not None
+        member.is_rebalancing = False
         history.told_epoch(member, self.generation, self.world.now_ms, is_written=True)
         history.got(member, partitions, self.world.now_ms)
         history.got_in_generation(member, partitions)

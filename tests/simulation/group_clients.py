@@ -49,7 +49,7 @@ FETCH_VERSION = 9
 WRONG_OFFSET = -7
 """What is committed by those who may not."""
 SLACK_MS = 300.0
-"""Timers may be late by this."""
+"""Timers may be late by this, in virtual time."""
 STABLE_TOPICS = ("a", "b")
 """Never deleted."""
 REBALANCE_MS = (6_000, 10_000)
@@ -69,6 +69,7 @@ class GroupWorld:
     retention_ms: float
     history: GroupHistory = field(default_factory=GroupHistory)
     trace: list[str] = field(default_factory=list)
+    slack_ms: float = SLACK_MS
     loss: float = 0.0
     topics: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     """What exists, as clients know it: id and number of partitions."""

@@ -10,7 +10,6 @@ from tests.simulation.group_clients import (
     AGAIN,
     COMMIT_VERSION,
     REBALANCE_MS,
-    SLACK_MS,
     WRONG_OFFSET,
     Gone,
     GroupWorld,
@@ -166,7 +165,7 @@ class ConsumerMember(Member):
         claimed = self._owned()
         while self.membership is not None and world.history.starts == starts:
             await asyncio.sleep(self._interval_s)
-            late_ms = world.now_ms - told_ms - self.rebalance_ms - SLACK_MS
+            late_ms = world.now_ms - told_ms - self.rebalance_ms - world.slack_ms
             request = self._request()
             request.topic_partitions = claimed
             sent_ms = world.now_ms

@@ -26,7 +26,7 @@ from wire.errors import ErrorCode
 Partition = tuple[str, int]
 
 LATENCY_MS = 6.0
-"""An answer is on its way for less than this, the broker's whole milliseconds counted in."""
+"""An answer is on its way for less than this in virtual time, the broker's whole milliseconds counted in."""
 REMOVALS = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -54,6 +54,8 @@ class Membership:
     written_epoch: int = -1
     is_in_doubt: bool = False
     """It asked for something that would end it or change it, and does not know what came of it."""
+    is_rebalancing: bool = False
+    """It asks a classic group to let it join, or has joined and was not assigned yet."""
     is_challenged: bool = False
     """Somebody may have taken its place, or sent it away."""
     unanswered: int = 0
@@ -88,6 +90,7 @@ class GroupHistory:
         self.session_changes: dict[str, list[tuple[float, float]]] = {}
         """Of consumer groups: from when on which session timeout may hold."""
         self.default_session_ms = 0.0
+        self.latency_ms = LATENCY_MS
         self.kinds: dict[tuple[str, str], set[str]] = {}
         """Which protocols the processes of each static member spoke, by group and instance id."""
         self.dismissals: set[tuple[str, str | None]] = set()
@@ -129,13 +132,13 @@ class GroupHistory:
 
     def joined(self, member: Membership, now_ms: float) -> None:
         """A first answer to a new member."""
-        member.heard_ms = member.at_ease_ms = now_ms - LATENCY_MS
+        member.heard_ms = member.at_ease_ms = now_ms - self.latency_ms
         self.memberships.append(member)
 
     def heard(self, member: Membership, sent_ms: float, now_ms: float, *, at_ease: bool, renews: bool = True) -> None:
         """A request was carried out; `at_ease`: the member is where the group is; `renews`: its session begins anew."""
         # A request that waited was carried out shortly before its answer.
-        since_ms = max(sent_ms - 1, now_ms - LATENCY_MS)
+        since_ms = max(sent_ms - 1, now_ms - self.latency_ms)
         if renews:
             member.heard_ms = since_ms
         if at_ease:
@@ -187,6 +190,10 @@ class GroupHistory:
         others = [each for each in self.live(member.group) if each is not member and each.held & new]
         for other in others:
             shared = {each for each in other.held & new if each[0] not in self.reborn}
+            if other.is_rebalancing and member.group in self.mixed:
+                # A consumer group that comes of a classic one takes what the last assignment says, which a rebalance
+                # that ends in another empties: not what cooperative members still have. In Apache Kafka 4.4 too.
+                continue
             assert not shared or not self.is_surely_in(other, now_ms), (
                 f"OneOwner: {member} is given {sorted(shared)}, which {other} has, heard at {other.heard_ms:.0f},"
                 f" at ease at {other.at_ease_ms:.0f}, now it is {now_ms:.0f}"

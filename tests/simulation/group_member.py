@@ -8,7 +8,6 @@ from typing import Any
 from tests.simulation.group_clients import (
     AGAIN,
     NOT_A_MEMBER,
-    SLACK_MS,
     STABLE_TOPICS,
     Gone,
     GroupWorld,
@@ -240,7 +239,7 @@ class Member:
         chances = RENEWALS_MAX if waits_for_it or self.group in world.history.mixed else 1
         while True:
             starts = world.transport.starts
-            timeout_ms = world.history.session_of(member, longest=True) + SLACK_MS
+            timeout_ms = world.history.session_of(member, longest=True) + world.slack_ms
             await asyncio.sleep(timeout_ms / 1000)
             if not world.transport.is_up.is_set() or world.transport.starts != starts:
                 await world.transport.is_up.wait()

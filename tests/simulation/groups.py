@@ -2,7 +2,8 @@
 
     python -m tests.simulation.groups --seed 7
 
-A seed decides everything. The rules are those of `group_history`.
+A seed decides everything. The rules are those of `group_history`. The same workload runs against a process that is
+killed: python3 dev.py crash --workload groups.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from typing import Any
 from tests.simulation.group_administration import administrate, create_topic
 from tests.simulation.group_assignor import COOPERATIVE
 from tests.simulation.group_classic_member import ClassicMember
-from tests.simulation.group_clients import STABLE_TOPICS, GroupWorld, check_committed, commit_simply
+from tests.simulation.group_clients import SLACK_MS, STABLE_TOPICS, GroupWorld, check_committed, commit_simply
 from tests.simulation.group_consumer_member import ConsumerMember
+from tests.simulation.group_history import LATENCY_MS
 from tests.simulation.group_member import Member
 from tests.simulation.group_rest import check_gone, check_rest
 from tests.simulation.seeds import on_a_node, run_seeds
 from tests.simulation.simulated_node import SimulatedNode
+from tests.simulation.transport import Transport
 from wire.messages.find_coordinator import FindCoordinatorRequest
 
 SECONDS = 90.0
@@ -117,11 +120,15 @@ class Report:
 class Simulation:
     """One run."""
 
-    def __init__(self, node: SimulatedNode, plan: Plan) -> None:
+    def __init__(
+        self, node: Transport, plan: Plan, *, latency_ms: float = LATENCY_MS, slack_ms: float = SLACK_MS
+    ) -> None:
+        """An answer takes at most `latency_ms`; timers are late by at most `slack_ms`."""
         self.node = node
         self.plan = plan
         self.random = Random(plan.seed)
-        self.world = GroupWorld(node, self.random, RETENTION_MS)
+        self.world = GroupWorld(node, self.random, RETENTION_MS, slack_ms=slack_ms)
+        self.world.history.latency_ms = latency_ms
         self.world.history.default_session_ms = plan.session_ms
         self.world.history.mixed = {kind for kind in plan.kinds if kind == "mixed"}
         self.members: dict[str, Member] = {}
