@@ -55,7 +55,7 @@ def until(done: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
             raise AssertionError(f"not within {timeout_s:g} s: {what}")
 
 
-def run_one(function: Scenario, address: str) -> str | None:
+def run_one(function: Scenario, address: str, timeout_s: float) -> str | None:
     """Run one scenario; returns why it failed, or None; raises Lacking. One that hangs ends the script: nothing can
     stop it."""
 
@@ -63,7 +63,7 @@ def run_one(function: Scenario, address: str) -> str | None:
         print(f"FAILED {function.__name__} ({SCENARIO_TIMEOUT_S:.1f} s)\n       still running", flush=True)
         os._exit(3)
 
-    watch = threading.Timer(SCENARIO_TIMEOUT_S, give_up)
+    watch = threading.Timer(timeout_s, give_up)
     watch.daemon = True
     watch.start()
     try:
@@ -79,8 +79,8 @@ def run_one(function: Scenario, address: str) -> str | None:
         watch.cancel()
 
 
-def main() -> None:
-    """Run the script's scenarios; the exit code is 1 if any failed."""
+def main(timeout_s: float = SCENARIO_TIMEOUT_S) -> None:
+    """Run the script's scenarios, each until a timeout; the exit code is 1 if any failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("address", nargs="?", default=os.environ.get("BOOTSTRAP_SERVERS"), metavar="HOST:PORT")
     parser.add_argument("--only", action="append", default=[], choices=list(registered), metavar="SCENARIO")
@@ -92,7 +92,7 @@ def main() -> None:
     for name in chosen:
         began = time.monotonic()
         try:
-            fault = run_one(registered[name], options.address)
+            fault = run_one(registered[name], options.address, timeout_s)
         except Lacking as lacking:
             skipped += 1
             print(f"skipped {name} ({lacking})", flush=True)
