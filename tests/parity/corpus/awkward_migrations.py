@@ -1,7 +1,8 @@
-"""A static member comes back by the other protocol: its group changes its kind, and nobody is asked to join again.
+"""A group changes its kind at an awkward moment.
 
-What waited for a change goes on waiting for one, in Apache Kafka too: partitions that others were to give up, a
-member that was joining, partitions that came since the last assignment.
+A static member comes back by the other protocol, and nobody is asked to join again: what waited for a change goes
+on waiting for one, in Apache Kafka too. That is partitions that others were to give up, a member that was joining,
+partitions that came since the last assignment. And members join by the consumer protocol in the middle of a rebalance.
 """
 
 from __future__ import annotations
@@ -9,8 +10,18 @@ from __future__ import annotations
 from tests.parity.corpus.classic_groups import heartbeat as classic_heartbeat
 from tests.parity.corpus.classic_groups import join as classic_join
 from tests.parity.corpus.classic_groups import sync as classic_sync
-from tests.parity.corpus.consumer_groups import PROTOCOL, assignment, beat, describe, enter, prepare, subscription
-from tests.parity.player import Connection, Player
+from tests.parity.corpus.consumer_groups import (
+    PROTOCOL,
+    assignment,
+    beat,
+    classic_member,
+    describe,
+    enter,
+    prepare,
+    subscription,
+)
+from tests.parity.player import Connection, Pending, Player
+from wire.errors import ErrorCode
 from wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from wire.messages.describe_groups import DescribeGroupsRequest
 
@@ -86,3 +97,36 @@ def scenario_static_takeover_up_after_partitions_grow(player: Player) -> None:
     connection.call(enter(group, "S", topic, instance_id="i"), 1, "S comes back")
     connection.call(beat(group, "S", 1, instance_id="i", owned=[(topic_id, [0, 1])]), 1, "S is at rest")
     describe(connection, group, "nobody has the third partition")
+
+
+def scenario_upgrade_between_join_and_sync(player: Player) -> None:
+    """A rebalance that ends in another empties what was assigned: who joins by the consumer protocol then is given at
+    once what a cooperative member still has. (Member ids are drawn and decide who gets what, so nothing of it is
+    recorded but that.)"""
+    first, second, third = player.connect("one"), player.connect("two"), player.connect("three")
+    connection, group, topic = player.connect(), player.name("g"), player.name("t")
+    prepare(connection, group, topics={topic: 4})
+    wanted = {"metadata": subscription(topic, version=1)}
+
+    def state() -> str:
+        return str(connection.call(DescribeGroupsRequest(groups=[group]), 6).groups[0].group_state)
+
+    def joins_and_waits(other: Connection) -> Pending:
+        given = other.call(classic_join(group, **wanted), 9).member_id
+        waiting = other.send(classic_join(group, given, **wanted), 9)
+        player.until(state, lambda found: found == "PreparingRebalance")
+        return waiting
+
+    def play() -> int:
+        leader, _ = classic_member(first, group, topic)
+        waiting = joins_and_waits(second)
+        owning = {"metadata": subscription(topic, version=1, owned={topic: [0, 1, 2, 3]})}
+        first.call(classic_join(group, leader, **owning), 9)
+        second.receive(waiting)
+        waiting = joins_and_waits(third)
+        entered = connection.call(enter(group, "A", topic), 1)
+        assert third.receive(waiting).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+        return sum(len(each.partitions) for each in entered.assignment.topic_partitions)
+
+    assert player.unwritten(play) == 1
+    connection.call(beat(group, "A", 3), 1, "A has one of four at once")
