@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "reference")]
 
+from killable import Odradek
 from ownership import Members
-from reference import tool_command
+from reference import Reference, tool_command
 from scenario import expect, main, scenario, unique, until
 
 TOOL_TIMEOUT_S = 100
@@ -71,6 +73,69 @@ def records_go_through_the_console_with_every_codec(address: str) -> None:
         tool(address, "kafka-console-producer", *writing, stdin=lines)
         printed = ["--formatter-property", "print.key=true", "--formatter-property", "key.separator=:"]
         expect(read(address, topic, 50, *printed), lines, f"lines written with {codec}")
+
+
+@scenario
+def the_quorum_tells_its_leader(address: str) -> None:
+    topic = make_topic(address, 1)
+    status = tool(address, "kafka-metadata-quorum", "describe", "--status")
+    said = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    expect(said["LeaderId"].strip(), "1", f"the leader in {status}")
+    before = int(said["HighWatermark"])
+    tool(address, "kafka-topics", "--alter", "--topic", topic, "--partitions", "9")
+    replicas = tool(address, "kafka-metadata-quorum", "describe", "--replication").splitlines()
+    node, _directory, end_offset, lag, *_times, role = replicas[1].split()
+    expect((node, lag, role, len(replicas)), ("1", "0", "Leader", 2), f"the one voter in {replicas}")
+    expect(int(end_offset) >= before + 8, True, f"the log has grown by eight partitions from {before}: {replicas}")
+
+
+@scenario
+def replicas_are_verified(address: str) -> None:
+    """The tool reads every replica and compares them without end; it is asked to end once it has come to the log's."""
+    topic = make_topic(address, 2, 40)
+    options = ["--broker-list", address, "--topics-include", topic, "--report-interval-ms", "300", "--time", "-2"]
+    command = tool_command("kafka-replica-verification", options)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if "max lag is 0 for partition" in line and "among 2 partitions" in line:
+                break
+        process.kill()
+    found = re.search(rf"max lag is 0 for partition {topic}-\d at offset (\d+) among 2 partitions", said[-1])
+    expect(found is not None, True, f"what the tool says at last: {said[-3:]}")
+
+
+@scenario
+def the_files_of_a_broker_are_dumped(_address: str) -> None:
+    """On a broker of its own, for its directory; every kind of log is decoded by the name of its records."""
+    reference = os.environ.get("COMPAT_AGAINST") == "reference"
+    node = Reference() if reference else Odradek()
+    try:
+        node.start()
+        source, target = unique("source"), unique("target")
+        lines = "".join(f"k{number}:{number}\n" for number in range(60))
+        tool(node.bootstrap_servers, "kafka-console-producer", "--topic", source, *KEYED, stdin=lines)
+        expect(copied(node.bootstrap_servers, source, target, 20), 60, "records copied")
+        assert node.directory is not None
+        wanted = {
+            "compat-*-0": (
+                ["--print-data-log"],
+                ["key: k59 payload: 59", "endTxnMarker: COMMIT", "isTransactional: true"],
+            ),
+            "__consumer_offsets-*": (["--offsets-decoder"], ['"offset":60', f'"topic":"{source}"']),
+            "__transaction_state-*": (["--transaction-log-decoder"], ["CompleteCommit", "PrepareCommit"]),
+            "__cluster_metadata-0": (["--cluster-metadata-decoder"], ["TOPIC_RECORD", f'"name":"{target}"']),
+        }
+        for pattern, (options, words) in wanted.items():
+            files = sorted(file for file in node.directory.rglob(f"{pattern}/*.log") if file.stat().st_size)
+            said = ended_well(tool_command("kafka-dump-log", ["--files", ",".join(map(str, files)), *options]))
+            for word in words:
+                expect(word in said, True, f"{word!r} in what is dumped of {pattern}: {said[-300:]}")
+            expect("isvalid: false" in said, False, f"a batch of {pattern} whose checksum is wrong")
+    finally:
+        node.stop()
 
 
 # --- consumer groups (KIP-848) -------------------------------------------------------------------
