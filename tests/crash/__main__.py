@@ -7,6 +7,7 @@ the directory is kept then. The same seed takes the same decisions; when the kil
 
 --workload transactions has clients of transactions alone: producers of both protocols, instances that are fenced,
 consume-transform-produce, timeouts, connections that are cut. They are those of dev.py simulate, with its invariants.
+--workload groups has the members of dev.py simulate; sessions last 6 s and more, and so a run takes minutes.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from pathlib import Path
 from random import Random
 
 from tests.crash.campaign import run_campaigns
+from tests.crash.group_campaign import run_group_campaigns
 from tests.crash.requests import Broken
 from tests.crash.transaction_campaign import run_transaction_campaigns
 
 CYCLES, CYCLES_FULL = 10, 200
-WORKLOADS = {"all": run_campaigns, "transactions": run_transaction_campaigns}
+WORKLOADS = {"all": run_campaigns, "transactions": run_transaction_campaigns, "groups": run_group_campaigns}
 
 
 def main() -> int:

@@ -53,8 +53,9 @@ class SocketTransport:
 
     async def start(self) -> None:
         """Start over what is there, and wait until it is ready. Raises Broken."""
-        await self.node.start()
+        # Who is quick is answered before the node says that it is ready.
         self.starts += 1
+        await self.node.start()
         self.is_up.set()
 
     async def go_down(self, random: Random, note: Callable[[str], None]) -> None:
@@ -66,6 +67,7 @@ class SocketTransport:
             return
         await self._kill()
         if way == "killed twice":
+            self.starts += 1
             await self.node.spawn()
             await asyncio.sleep(random.uniform(0.05, 0.8))
             await self._kill()
@@ -118,6 +120,10 @@ class SocketClient:
         except Lost as lost:
             await self.close()
             raise Disconnected(str(lost)) from lost
+        except asyncio.CancelledError:
+            # Whoever has no more patience hangs up: what it asks next does not wait behind this.
+            await self.close()
+            raise
 
     async def _connected(self) -> Connection:
         if self._connection is None:
