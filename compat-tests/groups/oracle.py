@@ -6,6 +6,10 @@
 - Each record is handled; once, unless a member that was killed, or frozen and lost what it had, is one of the handlers.
 - No member loses what it has without a cause.
 
+By the new protocol a member has a partition only once a heartbeat of it has named it: what it was told of and has not
+named yet may go to another at once (FINDINGS.md). So there one that was told just now, and gives up what it has not
+handled anything of, was no owner.
+
 Times are the machine's monotonic clock, in seconds, as the members' own.
 """
 
@@ -18,6 +22,8 @@ from dataclasses import dataclass
 
 ASSIGNED, REVOKED, LOST, HANDLED, LEFT, FAULT = "assigned", "revoked", "lost", "handled", "left", "fault"
 SHOWN = 5
+UNNAMED_S = 1.5
+"""Within it a heartbeat has named what a member was told of: two are sent a second, and one as soon as it was taken"""
 UNCOMMITTED_S = 3.0
 """Members commit twice a second; this is what a busy machine makes of it"""
 
@@ -36,9 +42,11 @@ class Event:
 
 @dataclass(slots=True)
 class Fate:
-    """What the driver did to a member. `free_at`: before it nobody may have its partitions; `instance`: static."""
+    """What the driver did to a member. `free_at`: before it nobody may have its partitions; `instance`: static;
+    `is_consumer`: it speaks the new protocol."""
 
     instance: str | None = None
+    is_consumer: bool = False
     crashed_at: float | None = None
     frozen_at: float | None = None
     free_at: float | None = None
@@ -68,7 +76,13 @@ def owner_faults(
             found.append(f"{event.member} failed: {event.words}")
         elif event.kind == ASSIGNED:
             for partition in event.partitions:
-                found += taken_too_early(event, partition, owners.get(partition), fates, stalled_s)
+                owner = owners.get(partition)
+                if (
+                    owner is None
+                    or not fates[owner].is_consumer
+                    or not is_unnamed(ordered, event, partition, owner, stalled_s)
+                ):
+                    found += taken_too_early(event, partition, owner, fates, stalled_s)
                 owners[partition] = event.member
         elif event.kind in (REVOKED, LOST):
             if event.kind == LOST and event.partitions and fates[event.member].frozen_at is None:
@@ -99,6 +113,21 @@ def taken_too_early(
         return []
     why = "" if fate.free_at is None else f", whose session ran until {fate.free_at:.3f} at least"
     return [f"{event.member} was given {partition} at {event.at:.3f}, and {owner} has it{why}"]
+
+
+def is_unnamed(ordered: list[Event], event: Event, partition: int, owner: str, stalled_s: float) -> bool:
+    """Whether the owner was told of the partition just before another was, handled none of it, and gave it up."""
+    its = [each for each in ordered if each.member == owner and concerns(each, partition)]
+    before = [each for each in its if each.at <= event.at]
+    after = [each for each in its if each.at > event.at]
+    if before[-1].kind != ASSIGNED or before[-1].at < event.at - UNNAMED_S - stalled_s:
+        return False
+    return bool(after) and after[0].kind in (REVOKED, LOST)
+
+
+def concerns(event: Event, partition: int) -> bool:
+    """Whether a member speaks of the partition."""
+    return partition in event.partitions or (event.kind == HANDLED and event.handled[0] == partition)
 
 
 def excuses(ordered: list[Event], fates: dict[str, Fate], uncommitted_s: float) -> dict[str, tuple[float, float]]:

@@ -36,6 +36,7 @@ class Process:
     """A program with members of one client; it was stopped from `frozen_at` to `thawed_at`."""
 
     name: str
+    flavour: Flavour
     popen: subprocess.Popen[str]
     members: list[str] = field(default_factory=list)
     frozen_at: float = float("inf")
@@ -86,15 +87,16 @@ class Group:
         popen = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=environment()
         )
-        self._processes[process] = started = Process(process, popen)
+        self._processes[process] = started = Process(process, flavour, popen)
         threading.Thread(target=self._read, args=(started,), daemon=True).start()
 
     def join(self, process: str, *members: str, static: bool = False) -> None:
         """Members join in a process. A static one's instance is its name up to the dot: a.1, a.2."""
+        is_consumer = self._processes[process].flavour.protocol == "consumer"
         for member in members:
             instance = member.partition(".")[0] if static else None
             with self._changed:
-                self.fates[member] = Fate(instance)
+                self.fates[member] = Fate(instance, is_consumer)
                 self.owned[member] = set()
             self._processes[process].members.append(member)
             self._tell(process, f"join {member} {instance or ''}")

@@ -29,6 +29,28 @@ def handled(at: float, member: str, partition: int, first: int, last: int) -> Ev
 FATES = {"a": Fate(), "b": Fate()}
 
 
+def of_the_new_protocol(*, is_handled: bool = False, told_at: float = 4.0, gave_up_at: float = 5.0) -> list[Event]:
+    """`a` was told of 0, which `b` is given at 4.5, and gives it up later."""
+    used = [handled(4.2, "a", 0, 0, 1)] if is_handled else []
+    return [given(told_at, "a", 0), *used, given(4.5, "b", 0), gave_up(gave_up_at, "a", 0), handled(6, "b", 0, 0, 4)]
+
+
+CONSUMERS = {"a": Fate(is_consumer=True), "b": Fate(is_consumer=True)}
+
+
+def test_by_the_new_protocol_what_a_member_has_not_named_yet_is_free() -> None:
+    assert faults(of_the_new_protocol(), CONSUMERS, {0: 5}) == []
+    (fault,) = faults(of_the_new_protocol(), FATES, {0: 5})
+    assert fault == "b was given 0 at 4.500, and a has it"
+
+
+def test_what_it_handled_or_had_for_long_or_keeps_is_not_free() -> None:
+    assert faults(of_the_new_protocol(is_handled=True), CONSUMERS, {0: 5})
+    assert faults(of_the_new_protocol(told_at=2.0), CONSUMERS, {0: 5})
+    kept = [each for each in of_the_new_protocol() if each.kind != REVOKED]
+    assert faults(kept, CONSUMERS, {0: 5})
+
+
 def test_a_clean_hand_over_has_no_faults() -> None:
     events = [
         given(1, "a", 0),

@@ -134,6 +134,7 @@ func (m *member) run() {
 		}
 		m.client.AllowRebalance()
 	}
+	m.commitOrKeep() // a client that is closed commits nothing, and says nothing of it
 	m.client.CloseAllowingRebalance()
 	if left := keys(m.owned); len(left) > 0 { // a static one that closes is not told by its listener
 		m.revoked(context.Background(), m.client, map[string][]int32{topic: left})
