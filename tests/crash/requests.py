@@ -90,16 +90,18 @@ async def records_of(connection: Connection, topic: str, partition: int, *, comm
     """Every record from the log's start to its end; with `committed`, once no transaction is open, those that hold."""
     position = await offset_at(connection, topic, partition, EARLIEST)
     found: list[Record] = []
-    async with asyncio.timeout(SETTLE_TIMEOUT_S):
-        while True:
-            data = await fetched(connection, topic, partition, position, committed=committed)
-            records, next_offset = readable(data, position)
-            found += records
-            if next_offset == position and (not committed or data.last_stable_offset == data.high_watermark):
-                if position != data.high_watermark:
-                    raise Broken(f"{topic}-{partition} cannot be read from {position} to {data.high_watermark}")
-                return found
-            position = next_offset
+    deadline = asyncio.get_running_loop().time() + SETTLE_TIMEOUT_S
+    while True:
+        data = await fetched(connection, topic, partition, position, committed=committed)
+        records, next_offset = readable(data, position)
+        found += records
+        if next_offset == position and (not committed or data.last_stable_offset == data.high_watermark):
+            if position != data.high_watermark:
+                raise Broken(f"{topic}-{partition} cannot be read from {position} to {data.high_watermark}")
+            return found
+        if asyncio.get_running_loop().time() > deadline:
+            raise Broken(f"{topic}-{partition} has a transaction that does not end, at {data.last_stable_offset}")
+        position = next_offset
 
 
 async def fetched(connection: Connection, topic: str, partition: int, offset: int, *, committed: bool) -> Any:
