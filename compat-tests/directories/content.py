@@ -4,7 +4,7 @@ hands, both must be the same."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from confluent_kafka import (
@@ -134,15 +134,17 @@ def seen(address: str, start_ms: int = START_MS) -> dict[str, Any]:
     topics = sorted(name for name in admin.list_topics(timeout=30).topics if not name.startswith("__"))
     described = {name: future.result(30) for name, future in admin.describe_topics(TopicCollection(topics)).items()}
     found: dict[str, Any] = {"start_ms": start_ms, "topics": {}, "records": {}, "settings": {}, "offsets": {}}
+    everything: list[TopicPartition] = []
     for name in topics:
         partitions = [partition.id for partition in described[name].partitions]
         found["topics"][name] = (str(described[name].topic_id), partitions)
         found["settings"][name] = settings_of(admin, name)
         for partition in partitions:
-            where = f"{name}-{partition}"
-            found["offsets"][where] = offsets_of(admin, name, partition, start_ms)
-            for level in ("read_uncommitted", "read_committed"):
-                found["records"][f"{where} {level}"] = records_of(address, name, partition, level)
+            found["offsets"][f"{name}-{partition}"] = offsets_of(admin, name, partition, start_ms)
+            everything.append(TopicPartition(name, partition, 0))
+    for level in ("read_uncommitted", "read_committed"):
+        for (name, partition), records in read(address, everything, level).items():
+            found["records"][f"{name}-{partition} {level}"] = records
     found["groups"] = groups_of(admin)
     return found
 
@@ -186,7 +188,12 @@ def listed(admin: AdminClient, partition: TopicPartition, spec: OffsetSpec, **op
 
 
 def records_of(address: str, topic: str, partition: int, level: str) -> list[tuple[Any, ...]]:
-    """Every record from the beginning to the end."""
+    """Every record of a partition from the beginning to the end."""
+    return read(address, [TopicPartition(topic, partition, 0)], level)[topic, partition]
+
+
+def read(address: str, partitions: Sequence[TopicPartition], level: str) -> dict[tuple[str, int], list[Any]]:
+    """Every record from the beginning of each partition to its end."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -198,22 +205,24 @@ def records_of(address: str, topic: str, partition: int, level: str) -> list[tup
             "auto.offset.reset": "earliest",
         }
     )
-    consumer.assign([TopicPartition(topic, partition, 0)])
-    found: list[tuple[Any, ...]] = []
+    found: dict[tuple[str, int], list[Any]] = {(each.topic, each.partition): [] for each in partitions}
+    unread = set(found)
+    consumer.assign(list(partitions))
 
-    def at_the_end() -> bool:
+    def at_the_ends() -> bool:
         for message in consumer.consume(500, 0.05):
+            where = message.topic(), message.partition()
             if message.error() is None:
-                found.append(
+                found[where].append(
                     (message.offset(), message.key(), message.value(), message.timestamp(), message.headers())
                 )
             elif message.error().code() == KafkaError._PARTITION_EOF:
-                return True
+                unread.discard(where)
             else:
-                raise AssertionError(f"{topic}-{partition}: {message.error()}")
-        return False
+                raise AssertionError(f"{where}: {message.error()}")
+        return not unread
 
-    until(at_the_end, f"the end of {topic}-{partition}", READ_TIMEOUT_S)
+    until(at_the_ends, f"the ends of {sorted(unread)}", READ_TIMEOUT_S)
     consumer.close()
     return found
 

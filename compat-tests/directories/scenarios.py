@@ -38,6 +38,8 @@ SMALL = [
     "log.index.size.max.bytes=65536",
     "log.initial.task.delay.ms=500",
 ]
+QUICK = ["-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+"""Java is started some twenty times here, and never runs for long."""
 
 
 class Kafka(Reference):
@@ -46,7 +48,7 @@ class Kafka(Reference):
     def __init__(
         self, home: Path, *, static_quorum: bool, all_features: bool = False, settings: Sequence[str] = ()
     ) -> None:
-        super().__init__(settings=[*SMALL, *settings])
+        super().__init__(settings=[*SMALL, *settings], jvm=QUICK)
         self.directory = home
         self._static_quorum = static_quorum
         self._all_features = all_features
@@ -68,7 +70,7 @@ class Kafka(Reference):
             if self._all_features:
                 lowered = []
             how = [] if self._static_quorum else ["--standalone"]
-            command = [java(), "-cp", class_path(), "kafka.tools.StorageTool", "format", *how, *lowered]
+            command = [java(), *QUICK, "-cp", class_path(), "kafka.tools.StorageTool", "format", *how, *lowered]
             command += ["-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(properties)]
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             expect(done.returncode, 0, f"the format: {done.stdout}{done.stderr}")
