@@ -2,7 +2,8 @@
 
 stdout gets the ready line only. stderr gets what a person reads: a few lines at start, then one
 line for each cause of a group's rebalance and for each fault (`ODRADEK_DEBUG=1` shows where), with
-a traceback where the node itself is at fault: what nobody awaited failed. Exit codes: 0 stopped, 1 a failure, 2 a bad setting.
+a traceback where the node itself is at fault: what nobody awaited failed. Exit codes: 0 stopped,
+1 a failure, 2 a bad setting.
 """
 
 from __future__ import annotations
