@@ -11,8 +11,8 @@ No scenario plays what Kafka itself stumbles over. A node of this tree answers t
   overflows into UNKNOWN_SERVER_ERROR; INVALID_RECORD.
 - A JoinGroup or SyncGroup of a member that waits for the answer to another one: Kafka never answers the
   first; REBALANCE_IN_PROGRESS.
-- A consumer group becomes a classic one while a member waits for a part of its target: Kafka says that it is assigned the
-  whole target, which others may still have; what it has.
+- A consumer group becomes a classic one while a member waits for a part of its target: Kafka says that it is
+  assigned the whole target, which others may still have; what it has.
 - Fetch by topic ids that names the zero id before another id that there is not: Kafka's answer is
   UNKNOWN_SERVER_ERROR for the whole request; UNKNOWN_TOPIC_ID for each.
 - DescribeTopicPartitions of the empty name: Kafka's answer is UNKNOWN_SERVER_ERROR for every topic of
