@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -20,11 +21,16 @@ from broker.http.endpoint import Refused
 from broker.network.listener import CannotListen
 from broker.storage.files import StorageFault
 from broker.storage.memory_files import MemoryFiles
+from tests.broker.disk_node import on_disk, topic_client
 from tests.broker.network.network_fixture import eventually
 from tests.broker.node_fixture import DEFAULT_SETTINGS, RunningNode, running_node
 from tests.broker.raw_client import RawClient, frame, string
 from tests.broker.test_wire_cases import TOPIC, end_offset, fetch, metadata, produce, record_batch
+from wire.frames import encode_request
+from wire.message import Message
 from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from wire.messages.find_coordinator import FindCoordinatorRequest
+from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from wire.messages.metadata import MetadataResponse
 from wire.primitives import TopicPartition
 
@@ -165,6 +171,44 @@ async def test_a_stop_answers_waiting_requests_or_closes_and_leaves_no_task() ->
     await client.rest()
     with pytest.raises(ConnectionRefusedError):
         await RawClient.connect(node.port)
+
+
+def sent(request: Message, version: int) -> bytes:
+    return b"".join(map(bytes, encode_request(request, version, 1, "test")))
+
+
+async def test_a_stop_amid_requests_and_a_compaction_leaves_no_fault_unseen(tmp_path: Path) -> None:
+    """conftest.py fails the test if the loop is told of an exception that nobody saw."""
+    group = JoinGroupRequestProtocol(name="range", metadata=b"")
+    join = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=[group],
+    )
+    topic = CreatableTopic(name="made", num_partitions=3, replication_factor=1)
+    configs = {"cleanup_policy": "compact", "segment_bytes": "1048576", "min_cleanable_dirty_ratio": "0.0"}
+    async with running_node(on_disk(tmp_path)) as node, topic_client(node) as compacted:
+        await compacted.create(**configs)
+        for number in range(40):
+            await compacted.write(*[bytes(1000)] * 50, key=b"key %d" % number)
+        clients = [await RawClient.connect(node.port) for _ in range(3)]
+        await clients[0].call(sent(FindCoordinatorRequest(key="g", key_type=0), 3))
+        await clients[0].call(sent(join, 3))
+        compaction = asyncio.ensure_future(node.server._compact({"topic": compacted.topic}))
+        clients[0].send(sent(join, 3))  # waits for the first member, which never comes again
+        clients[1].send(fetch(4, max_wait_ms=600_000))
+        clients[2].send(sent(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7))
+        connections = node.server.connections
+        assert connections is not None
+        await eventually(lambda: connections.requests_in_progress >= 2, "requests wait")
+        compaction.cancel()
+    await asyncio.wait([compaction])
+    for client in clients:
+        await client.rest()
+        await client.close()
+    gc.collect()
 
 
 async def test_what_a_node_on_disk_was_told_survives_its_stop(tmp_path: Path) -> None:
