@@ -76,6 +76,48 @@ def scenario_offsets_by_time(player: Player) -> None:
                 connection.call(offsets(topic, (0, timestamp)), 8, f"{codec.name}: {timestamp} after {end}")
 
 
+def scenario_largest_times_that_are_equal(player: Player) -> None:
+    """The largest timestamp several times: in one batch, in several, in several segments, given by the broker."""
+    connection = player.connect()
+    for codec in (Compression.NONE, Compression.ZSTD):
+        for kind, batches in (
+            ("one batch", [[5, 5, 5]]),
+            ("not at the start", [[4, 5, 5], [5, 4]]),
+            ("several batches", [[5], [5], [5]]),
+            ("later and lower", [[4], [5, 5], [3], [5]]),
+        ):
+            topic = player.name(f"{codec.name}-{kind.replace(' ', '-')}")
+            create(connection, topic)
+            for times in batches:
+                records = [NewRecord(key=None, value=b"v", timestamp=time) for time in times]
+                connection.call(produce(topic, (0, build_batch(records, compression=codec))), 9)
+            connection.call(offsets(topic, (0, -3)), 8, f"{kind}, {codec.name}")
+    segments = player.name("segments")
+    create(connection, segments, segment_bytes=str(1 << 20))
+    for times in ([4, 5, 5], [5, 5, 5], [3, 5, 5]):
+        connection.call(produce(segments, (0, batch(b"a", b"b", b"c" * 600_000, timestamps=times))), 9)
+        connection.call(offsets(segments, (0, -3)), 8, "several segments")
+    stamped = player.name("stamped")
+    create(connection, stamped, message_timestamp_type="LogAppendTime")
+    for codec in (Compression.NONE, Compression.ZSTD):
+        request = produce(stamped, (0, batch(b"a", b"b", b"c", timestamps=[2, 9, 5], compression=codec)))
+        stamp = connection.call(request, 9).responses[0].partition_responses[0].log_append_time_ms
+        connection.call(offsets(stamped, (0, -3)), 8, f"the broker's time, {codec.name}")
+        await_later(player, stamp)
+
+
+def await_later(player: Player, stamp: int) -> None:
+    """Return when the broker's time is past `stamp`, in milliseconds."""
+    connection, topic = player.connect(), player.name(f"clock-{stamp}")
+    create(connection, topic, message_timestamp_type="LogAppendTime")
+    player.unwritten(
+        lambda: player.until(
+            lambda: connection.call(produce(topic, (0, batch(b"tick"))), 9),
+            lambda answer: answer.responses[0].partition_responses[0].log_append_time_ms > stamp,
+        )
+    )
+
+
 def scenario_offsets_in_transactions(player: Player) -> None:
     """What the isolation level hides: latest, largest, by time; before and after the end."""
     producer = ready(player)
