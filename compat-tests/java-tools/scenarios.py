@@ -20,6 +20,7 @@ from scenario import expect, main, scenario, unique, until
 
 TOOL_TIMEOUT_S = 100
 SESSION_TIMEOUT_S = 45
+SCENARIO_TIMEOUT_S = 300.0
 KEYED = ["--reader-property", "parse.key=true", "--reader-property", "key.separator=:"]
 
 
@@ -260,4 +261,4 @@ def random_aborts_neither_lose_nor_repeat(address: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(SCENARIO_TIMEOUT_S)
