@@ -60,7 +60,7 @@ def run_one(function: Scenario, address: str, timeout_s: float) -> str | None:
     stop it."""
 
     def give_up() -> None:
-        print(f"FAILED {function.__name__} ({SCENARIO_TIMEOUT_S:.1f} s)\n       still running", flush=True)
+        print(f"FAILED {function.__name__} ({timeout_s:.1f} s)\n       still running", flush=True)
         os._exit(3)
 
     watch = threading.Timer(timeout_s, give_up)
