@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from broker.config_sources import (
     parse_assignments,
     read_settings_file,
     resolve_variables,
+    setting_variables,
+    variable_name,
 )
 from coordinator.settings import broker_checks, listeners
 from coordinator.settings.alter_broker import usable_dynamic
@@ -50,34 +53,66 @@ def load_config(
 ) -> BrokerConfig:
     """The settings of a node. `sets` are `key=value` texts or a mapping; `data_directory` is `--data`.
 
-    Raises ConfigError. Unknown names of the environment are ignored, those of the file become
-    `warnings` of the result, those of `sets` are refused.
+    Raises ConfigError. Unknown names of `sets` are refused, those of the file become `warnings` of the
+    result, and so do those of the environment that are nearly a setting's: other programs' variables
+    begin with KAFKA_ too.
     """
     environment = os.environ if environment is None else environment
     given = dict(sets) if isinstance(sets, Mapping) else parse_assignments(sets)
     for name in given:
-        if find_setting(name) is None and not name.startswith("config.providers."):
+        if not _is_known(name):
             raise ConfigError(f"--set {name}={given[name]}: there is no setting of this name{_meant(name)}.")
-    from_file = read_settings_file(file) if file is not None else {}
-    from_environment = {n: v for n, v in environment_settings(environment).items() if find_setting(n) is not None}
+    lines: dict[str, int] = {}
+    from_file = read_settings_file(file, lines) if file is not None else {}
+    from_environment = {n: v for n, v in environment_settings(environment).items() if _is_known(n)}
+    places = {name: f"{file}, line {line}" for name, line in lines.items()}
+    places |= {name: variable for variable, name in setting_variables(environment).items()}
+    places |= {name: f"--set {name}" for name in given}
     if data_directory is not None:
         if "log.dirs" in given:
             raise ConfigError(f"--data {data_directory} and --set log.dirs={given['log.dirs']} say the same: use one.")
         given["log.dirs"] = data_directory
+        places["log.dirs"] = "--data"
     static = resolve_variables({**from_file, **from_environment, **given}, environment)
     warnings = [
-        f"{file}: {name} is not a setting known here{_meant(name)}; it has no effect."
+        f"{places[name]}: {name} is not a setting known here{_meant(name)}; it has no effect."
         for name in from_file
-        if find_setting(name) is None and not name.startswith("config.providers.")
+        if not _is_known(name)
     ]
-    return BrokerConfig(static, warnings=warnings)
+    warnings += _misspelt_variables(environment)
+    return BrokerConfig(static, warnings=warnings, places=places)
+
+
+def _is_known(name: str) -> bool:
+    return find_setting(name) is not None or name.startswith("config.providers.")
+
+
+def _misspelt_variables(environment: Mapping[str, str]) -> list[str]:
+    return [
+        f"{variable} is not a setting known here (did you mean {variable_name(meant)}?); it has no effect."
+        for variable, name in setting_variables(environment).items()
+        if not _is_known(name) and (meant := _closest(name, 0.85))
+    ]
+
+
+def _with_places(sentence: str, places: Mapping[str, str]) -> str:
+    """A refusal with the places of the settings it names, where they were given, at its beginning."""
+    words = re.findall(r"[a-z][a-z0-9_.-]*[a-z0-9]", sentence)
+    named = [places[word] for word in words if word in places and _is_known(word)]
+    return ": ".join(filter(None, [" and ".join(dict.fromkeys(named)), sentence]))
 
 
 class BrokerConfig:
     """The settings of one node. `config[name]` is the value that holds now, of the setting's type."""
 
-    def __init__(self, static: Mapping[str, str] | None = None, *, warnings: Sequence[str] = ()) -> None:
-        """`static` are texts by name, checked alone and together; raises ConfigError."""
+    def __init__(
+        self,
+        static: Mapping[str, str] | None = None,
+        *,
+        warnings: Sequence[str] = (),
+        places: Mapping[str, str] | None = None,
+    ) -> None:
+        """`static` are texts by name, checked alone and together, `places` where each was given; raises ConfigError."""
         self.warnings = list(warnings)
         self._subscribers: list[tuple[frozenset[str] | None, Subscriber]] = []
         try:
@@ -87,7 +122,7 @@ class BrokerConfig:
             self.voters: tuple[Voter, ...] = listeners.voters(self._values)
             check_served(self._values, self.listeners, self.voters)
         except InvalidSetting as error:
-            raise ConfigError(str(error)) from error
+            raise ConfigError(_with_places(str(error), places or {})) from error
         self.node_id: int = self["node.id"]
 
     # --- values ------------------------------------------------------------------------------
@@ -209,8 +244,14 @@ def effective_log_config(values: BrokerValues, overrides: Mapping[str, str]) -> 
 
 def _meant(name: str) -> str:
     """A guess at what was meant, for the end of a sentence's first half."""
+    close = _closest(name, 0.8)
+    return f" (did you mean {close}?)" if close else ""
+
+
+def _closest(name: str, likeness: float) -> str:
+    """The known setting whose name is most like this one; empty where none is, by `likeness` from 0 to 1."""
     import difflib
 
     tables: tuple[SettingTable, ...] = (KAFKA, NODE)
-    close = difflib.get_close_matches(name, [known for table in tables for known in table.names()], 1, 0.8)
-    return f" (did you mean {close[0]}?)" if close else ""
+    close = difflib.get_close_matches(name, [known for table in tables for known in table.names()], 1, likeness)
+    return close[0] if close else ""

@@ -40,33 +40,42 @@ IMAGE_OWN_NAMES = frozenset(
 """Names of the environment that tell the image of a Java virtual machine, and are no settings."""
 
 
-def read_settings_file(path: str) -> dict[str, str]:
-    """The settings of a file by name: YAML where its name ends in .yaml or .yml, else .properties."""
+def read_settings_file(path: str, lines: dict[str, int] | None = None) -> dict[str, str]:
+    """The settings of a file by name: YAML where its name ends in .yaml or .yml, else .properties.
+
+    `lines` is given the line, from 1 on, of each setting.
+    """
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
         raise ConfigError(f"The settings file {path} cannot be read: {error.strerror}.") from error
     if path.endswith((".yaml", ".yml")):
-        return parse_yaml(content, path)
+        return parse_yaml(content, path, lines)
     # java.util.Properties reads Latin-1; other letters are written as \uXXXX.
-    return parse_properties(content.decode("latin-1"), path)
+    return parse_properties(content.decode("latin-1"), path, lines)
 
 
-def parse_properties(text: str, origin: str = "the settings") -> dict[str, str]:
-    """Java's .properties: `key=value`, `key: value`, `key value`; #, ! comments; escapes; lines continued by a `\\`."""
+def parse_properties(text: str, origin: str = "the settings", lines: dict[str, int] | None = None) -> dict[str, str]:
+    """Java's .properties: `key=value`, `key: value`, `key value`; #, ! comments; escapes; lines continued by a `\\`.
+
+    `lines` is given the line, from 1 on, where each setting begins.
+    """
     settings = {}
-    for line in _logical_lines(text):
+    for number, line in _logical_lines(text):
         match = re.fullmatch(_SEPARATED, line)
         assert match is not None
-        settings[_unescaped(match[1], origin)] = _unescaped(match[2], origin)
+        name = _unescaped(match[1], origin)
+        settings[name] = _unescaped(match[2], origin)
+        if lines is not None:
+            lines[name] = number
     return settings
 
 
-def _logical_lines(text: str) -> list[str]:
-    lines: list[str] = []
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    lines: list[tuple[int, str]] = []
     continued = False
-    for natural in re.split(r"\r\n|\r|\n", text):
+    for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(" \t\f")
         if not continued and (not line or line[0] in "#!"):
             continue
@@ -74,9 +83,9 @@ def _logical_lines(text: str) -> list[str]:
         if ends_open:
             line = line[:-1]
         if continued:
-            lines[-1] += line
+            lines[-1] = (lines[-1][0], lines[-1][1] + line)
         else:
-            lines.append(line)
+            lines.append((number, line))
         continued = ends_open
     return lines
 
@@ -92,10 +101,11 @@ def _unescaped(text: str, origin: str) -> str:
     return re.sub(_ESCAPED, replaced, text) if "\\" in text else text
 
 
-def parse_yaml(content: bytes, origin: str = "the settings") -> dict[str, str]:
+def parse_yaml(content: bytes, origin: str = "the settings", lines: dict[str, int] | None = None) -> dict[str, str]:
     """YAML of flat (`log.retention.ms: 1000`) or nested names; lists are joined with commas.
 
-    Scalars are taken as they are written: no YAML type comes between the file and the setting.
+    Scalars are taken as they are written: no YAML type comes between the file and the setting. `lines` is given the
+    line, from 1 on, of each setting's value.
     """
     import yaml
 
@@ -106,18 +116,19 @@ def parse_yaml(content: bytes, origin: str = "the settings") -> dict[str, str]:
         raise ConfigError(f"{origin} is not YAML: {' '.join(str(error).split())}.") from error
     settings: dict[str, str] = {}
     if document is not None:
-        _flatten(document, "", origin, settings)
+        _flatten(document, "", origin, settings, {} if lines is None else lines)
     return settings
 
 
-def _flatten(node: Any, name: str, origin: str, settings: dict[str, str]) -> None:
+def _flatten(node: Any, name: str, origin: str, settings: dict[str, str], lines: dict[str, int]) -> None:
     if node.id == "mapping":
         for key, value in node.value:
             if key.id != "scalar":
                 raise ConfigError(f"{origin}, line {key.start_mark.line + 1}: a setting's name must be plain text.")
-            _flatten(value, f"{name}.{key.value}" if name else key.value, origin, settings)
+            _flatten(value, f"{name}.{key.value}" if name else key.value, origin, settings, lines)
         return
-    where = f"{origin}, line {node.start_mark.line + 1}"
+    lines[name] = node.start_mark.line + 1
+    where = f"{origin}, line {lines[name]}"
     if not name:
         raise ConfigError(f"{where}: settings must read name: value.")
     if name in settings:
@@ -133,13 +144,24 @@ def _flatten(node: Any, name: str, origin: str, settings: dict[str, str]) -> Non
 def environment_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """`KAFKA_LOG_DIRS` as `log.dirs`, the way Apache Kafka's image reads it: `_` is a dot, `__` an
     underscore, `___` a hyphen. `CLUSTER_ID` is the image's name for the id of a new cluster."""
-    settings = {}
-    for name, value in environment.items():
-        if name.startswith(IMAGE_PREFIX) and name not in IMAGE_OWN_NAMES and len(name) > len(IMAGE_PREFIX):
-            settings[setting_name(name[len(IMAGE_PREFIX) :])] = value
+    settings = {name: environment[variable] for variable, name in setting_variables(environment).items()}
     if environment.get("CLUSTER_ID"):
         settings.setdefault("odradek.cluster.id", environment["CLUSTER_ID"])
     return settings
+
+
+def setting_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that look like settings, each with the name it stands for."""
+    return {
+        variable: setting_name(variable[len(IMAGE_PREFIX) :])
+        for variable in environment
+        if variable.startswith(IMAGE_PREFIX) and variable not in IMAGE_OWN_NAMES and len(variable) > len(IMAGE_PREFIX)
+    }
+
+
+def variable_name(setting: str) -> str:
+    """The variable of Apache Kafka's image that stands for a setting."""
+    return IMAGE_PREFIX + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
 
 
 def setting_name(variable: str) -> str:
@@ -154,6 +176,8 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
         name, equals, value = assignment.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f"--set {assignment} must read --set name=value.")
+        if name.strip() in settings:
+            raise ConfigError(f"--set {name.strip()} is given twice: leave one of them out.")
         settings[name.strip()] = value
     return settings
 

@@ -116,7 +116,7 @@ def listeners(values: BrokerValues) -> tuple[ListenerAddress, ...]:
         if told_host in ("0.0.0.0", "::") and not listener.is_controller:
             raise InvalidSetting(
                 f"advertised.listeners cannot tell clients {told_host}, which leads nowhere: set "
-                f"advertised.listeners={listener.name}://<an address they reach>:{listener.port}."
+                f"advertised.listeners={listener.name}://<an address they reach>:{listener.port or 'PORT'}."
             )
     return tuple(found)
 

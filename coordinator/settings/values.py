@@ -91,6 +91,6 @@ def java_double_text(value: float) -> str:
 
 
 def invalid(setting: Setting, value: object, why: str) -> InvalidSetting:
-    """The refusal of a value, in Kafka's words for the beginning; a password is not repeated."""
-    shown = "[hidden]" if setting.is_sensitive else str(value)
+    """The refusal of a value, in Kafka's words for the beginning; a password is not repeated, an empty text is ''."""
+    shown = "[hidden]" if setting.is_sensitive else str(value) or "''"
     return InvalidSetting(f"Invalid value {shown} for configuration {setting.name}: {why}")

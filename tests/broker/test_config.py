@@ -31,7 +31,10 @@ def written(folder: Path, name: str, text: str) -> str:
         (["num.partitons=1"], ["num.partitons", "did you mean num.partitions?"]),
         (["num.partitions"], ["--set num.partitions", "name=value"]),
         (["=1"], ["--set =1", "name=value"]),
-        (["num.partitions=many"], ["num.partitions", "many", "INT"]),
+        (["num.partitions=1", " num.partitions=2"], ["--set num.partitions is given twice"]),
+        (["num.partitions=many"], ["--set num.partitions: Invalid", "many", "INT"]),
+        (["num.partitions="], ["Invalid value '' for configuration num.partitions"]),
+        (["listeners=PLAINTEXT://0.0.0.0:0"], ["advertised.listeners=PLAINTEXT://<an address they reach>:PORT."]),
         (["odradek.memory=true", "log.dirs=/x"], ["odradek.memory", "log.dirs=/x"]),
         (["broker.id=1", "node.id=2"], ["broker.id=1", "node.id=2"]),
         (["odradek.kafka.release=2.8"], ["odradek.kafka.release", "2.8", "4.4"]),
@@ -80,6 +83,40 @@ def test_malformed_files_are_told_with_their_place(tmp_path: Path, name: str, te
     assert said in str(caught.value)
     assert path in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.properties", "# a comment\nbroker.rack=a,\\\n  b\nnum.partitions=x\n", 4),
+        ("a.properties", "num.partitions=\\\n\\\nx\n", 1),
+        ("a.yaml", "broker.rack: a\nnum.partitions: x\n", 2),
+        ("a.yml", "num:\n  io.threads: 1\n  partitions: x\n", 3),
+    ],
+)
+def test_a_bad_value_is_told_with_its_place_in_a_file(tmp_path: Path, name: str, text: str, line: int) -> None:
+    path = written(tmp_path, name, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file=path, environment={})
+    assert str(caught.value).startswith(f"{path}, line {line}: Invalid value x for configuration num.partitions: ")
+
+
+def test_a_bad_value_is_told_with_the_place_that_wins(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.properties", "num.partitions=1\nbroker.rack=r\n")
+    environment = {"KAFKA_NUM_PARTITIONS": "x"}
+    with pytest.raises(ConfigError, match=r"^KAFKA_NUM_PARTITIONS: Invalid value x "):
+        load_config(file=path, environment=environment)
+    assert load_config(file=path, environment=environment, sets=["num.partitions=3"])["num.partitions"] == 3
+    with pytest.raises(ConfigError, match=r"^--set num\.partitions: Invalid value y "):
+        load_config(file=path, environment=environment, sets=["num.partitions=y"])
+
+
+def test_settings_that_do_not_go_together_are_told_with_all_their_places(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.properties", "broker.id=1\n")
+    with pytest.raises(ConfigError, match=r", line 1 and KAFKA_NODE_ID: broker\.id=1 and node\.id=2"):
+        load_config(file=path, environment={"KAFKA_NODE_ID": "2"})
+    with pytest.raises(ConfigError, match=r"^--set odradek\.memory and --data: odradek\.memory=true"):
+        load_config(sets=["odradek.memory=true"], data_directory="/x", environment={})
 
 
 def test_a_missing_file_is_named() -> None:
@@ -169,6 +206,7 @@ def test_kafkas_own_file_loads_and_unknown_names_are_warned_of(tmp_path: Path) -
     config = load_config(file=path, environment={})
     assert [warning for warning in config.warnings if "zookeeper.connect" in warning] == config.warnings
     assert len(config.warnings) == 1
+    assert config.warnings[0].startswith(f"{path}, line 17: zookeeper.connect is not a setting known here")
     assert [listener.is_controller for listener in config.listeners] == [False, True]
 
 
@@ -212,6 +250,46 @@ def test_unknown_names_of_the_environment_are_ignored() -> None:
     assert config.warnings == []
     assert config["odradek.control.port"] == 99
     assert not config.is_set("whatever")
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("KAFKA_NUM_PARTITIONZ", "KAFKA_NUM_PARTITIONS"),
+        ("KAFKA_LISTENER", "KAFKA_LISTENERS"),
+        ("KAFKA_LOG_RETENTION_M", "KAFKA_LOG_RETENTION_MS"),
+        ("KAFKA_AUTO_CREATE_TOPIC_ENABLE", "KAFKA_AUTO_CREATE_TOPICS_ENABLE"),
+        ("KAFKA_LOG_DIRS_", "KAFKA_LOG_DIRS"),
+    ],
+)
+def test_a_misspelt_variable_is_warned_of(variable: str, meant: str) -> None:
+    (warning,) = load_config(environment={variable: "3"}).warnings
+    assert warning == f"{variable} is not a setting known here (did you mean {meant}?); it has no effect."
+
+
+def test_variables_of_others_are_not_taken_for_settings() -> None:
+    names = (
+        "HEAP_OPTS OPTS JVM_PERFORMANCE_OPTS LOG4J_OPTS LOG4J_ROOT_LOGLEVEL LOG4J_LOGGERS TOOLS_LOG4J_LOGLEVEL "
+        "GC_LOG_OPTS JMX_OPTS JMX_PORT JMX_HOSTNAME DEBUG HOME VERSION MODE USER CLUSTER_ID PORT PORT_9092_TCP "
+        "PORT_9092_TCP_ADDR SERVICE_HOST SERVICE_PORT SERVICE_PORT_CLIENT BROKER BROKERS BOOTSTRAP_SERVERS "
+        "BOOTSTRAP_SERVER URL HOST TOPIC TOPICS GROUP_ID CLIENT_ID CREATE_TOPICS ZOOKEEPER_CONNECT SASL_MECHANISM "
+        "SECURITY_PROTOCOL PASSWORD USERNAME"
+    )
+    environment = {f"KAFKA_{name}": "1" for name in names.split()}
+    assert load_config(environment=environment).warnings == []
+    with pytest.raises(ConfigError, match=r"^--set listeners: listeners gives port 1 to"):
+        load_config(environment=environment, sets=["listeners=A://:1,B://:1"])
+
+
+def test_config_providers_may_come_from_the_environment() -> None:
+    environment = {
+        "KAFKA_CONFIG_PROVIDERS": "env",
+        "KAFKA_CONFIG_PROVIDERS_ENV_CLASS": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+        "KAFKA_NUM_PARTITIONS": "${env:COUNT}",
+        "COUNT": "5",
+    }
+    config = load_config(environment=environment)
+    assert (config["num.partitions"], config.warnings) == (5, [])
 
 
 def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
