@@ -103,7 +103,7 @@ class Connection:
 
 def make_topic(address: str, settings: dict[str, str] | None = None) -> str:
     topic = f"bench-{uuid.uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 2})
     for future in admin.create_topics([NewTopic(topic, 1, 1, config=settings or {})]).values():
         future.result(30)
     wait_for_leader(admin, topic)
@@ -210,7 +210,7 @@ def compaction_rate(broker: Odradek | Kafka, size: int, record_bytes: int) -> fl
     began = time.perf_counter()
     change = ConfigEntry("min.compaction.lag.ms", "0", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[change])
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 3})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 2})
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(30)
     wait_for_cleaner(broker, topic, int(sealed[-1].stem))

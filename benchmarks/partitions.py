@@ -56,7 +56,7 @@ def new_topics(partitions: int) -> list[NewTopic]:
 
 
 def create(address: str, topics: list[NewTopic]) -> None:
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 2})
     for place in range(0, len(topics), TOPICS_PER_REQUEST):
         some = topics[place : place + TOPICS_PER_REQUEST]
         for future in admin.create_topics(some, operation_timeout=60, request_timeout=120).values():
@@ -104,7 +104,7 @@ def read(address: str, topics: list[NewTopic]) -> None:
 
 
 def delete(address: str, topics: list[NewTopic]) -> None:
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 2})
     names = [topic.topic for topic in topics]
     for future in admin.delete_topics(names, operation_timeout=60, request_timeout=120).values():
         future.result(TIMEOUT_S)
