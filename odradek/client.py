@@ -42,6 +42,14 @@ def error_name(error_code: int) -> str:
         return f"error {error_code}"
 
 
+class Unreachable(Failure):
+    """Nothing listens at an address; `why` is the reason the system gives."""
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(f"No broker can be reached at {address}: {why}.")
+        self.why = why
+
+
 class Connection:
     """One connection to one node, with the API versions it offers."""
 
@@ -53,7 +61,7 @@ class Connection:
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_ms / 1000)
         except OSError as error:
-            raise Failure(f"No broker can be reached at {self.name}: {error.strerror or error}.") from None
+            raise Unreachable(self.name, error.strerror or str(error)) from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def close(self) -> None:
@@ -160,7 +168,14 @@ class Client:
         if node_id not in self._nodes:
             if node_id not in self._endpoints:
                 raise Failure(f"The cluster at {self.bootstrap_servers} does not say where node {node_id} is.")
-            self._nodes[node_id] = Connection(*self._endpoints[node_id], self.timeout_ms)
+            host, port = self._endpoints[node_id]
+            try:
+                self._nodes[node_id] = Connection(host, port, self.timeout_ms)
+            except Unreachable as error:
+                raise Failure(
+                    f"The broker at {self.any_node().name} advertises {host}:{port} for node {node_id}"
+                    f" (advertised.listeners), where no broker can be reached: {error.why}."
+                ) from None
         return self._nodes[node_id]
 
     def metadata(self, topics: list[str] | None = None) -> MetadataResponse:

@@ -10,10 +10,12 @@ import argparse
 import contextlib
 import json
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from odradek.address import parse_address
 from odradek.cli.arguments import Parser
 from odradek.failure import BAD_SETTING, Failure
 from odradek.node import load, serve
@@ -109,9 +111,24 @@ def greeting(ready: Mapping[str, Any], config: Any) -> list[str]:
     reset = "" if address.endswith(":9092") else f" -b {address}"
     return [
         f"Odradek is ready and answers as Apache Kafka {config['odradek.kafka.release']}.",
-        f"  bootstrap.servers  {ready['bootstrap_servers']}",
+        f"  bootstrap.servers  {ready['bootstrap_servers']}{advertised(ready, config)}",
         f"  data               {where}",
         f"  topics             {made} (auto.create.topics.enable={str(config['auto.create.topics.enable']).lower()})",
         "  stop               Ctrl-C",
         f"  reset              {command} reset{reset}",
     ]
+
+
+def advertised(ready: Mapping[str, Any], config: Any) -> str:
+    """What clients are told instead of the addresses of the ready line, for the end of its line; empty if nothing."""
+    told = []
+    listeners = [listener for listener in config.listeners if not listener.is_controller]
+    for address, listener in zip(str(ready["bootstrap_servers"]).split(","), listeners, strict=True):
+        host, port = parse_address(address)
+        if listener.advertised_host is not None:
+            host = listener.advertised_host
+        elif not listener.host:
+            host = socket.gethostname()
+        port = port if listener.advertised_port is None else listener.advertised_port
+        told.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    return "" if told == str(ready["bootstrap_servers"]).split(",") else f" (advertised as {', '.join(told)})"

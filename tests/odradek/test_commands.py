@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from broker.config import load_config
 from odradek import Broker
+from odradek.cli.start import advertised
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -220,6 +223,39 @@ def test_start_tells_a_person_in_ten_lines_and_ends_on_interrupt(tmp_path: Path)
     assert (rest, errors) == ("", "")
     assert node.returncode == 0
     assert not ready_file.exists()
+
+
+def test_an_address_that_is_only_advertised_is_named_at_the_start_and_where_it_cannot_be_reached() -> None:
+    """Port 1 of this machine: nothing listens there."""
+    command = [sys.executable, "-m", "odradek", "start", "--port", "0", "--json", "--stop-with-stdin"]
+    command += ["--advertised-listeners", "PLAINTEXT://127.0.0.1:1"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
+        assert node.stdout is not None
+        address = json.loads(node.stdout.readline())["bootstrap_servers"]
+        shell = Shell(address)
+        said = (
+            f"The broker at {address} advertises 127.0.0.1:1 for node 1 (advertised.listeners), where no broker can be "
+            "reached: Connection refused.\n"
+        )
+        for line in ("topics create t", "groups list", "produce t"):
+            assert shell.fails(line, "a\n").endswith(said)
+        node.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("listener", "told", "said"),
+    [
+        ("PLAINTEXT://localhost:9092", "", ""),
+        ("PLAINTEXT://127.0.0.1:9092", "PLAINTEXT://127.0.0.1:9092", ""),
+        ("PLAINTEXT://127.0.0.1:9092", "PLAINTEXT://kafka.example:29092", " (advertised as kafka.example:29092)"),
+        ("PLAINTEXT://127.0.0.1:9092", "PLAINTEXT://[::1]:9092", " (advertised as [::1]:9092)"),
+        ("PLAINTEXT://:9092", "", f" (advertised as {socket.gethostname()}:9092)"),
+    ],
+)
+def test_what_is_advertised_is_told_where_it_is_another_address(listener: str, told: str, said: str) -> None:
+    sets = {"listeners": listener} | ({"advertised.listeners": told} if told else {})
+    config = load_config(sets=sets, environment={})
+    assert advertised({"bootstrap_servers": "127.0.0.1:9092"}, config) == said
 
 
 def test_the_ready_line_says_all_a_program_needs(broker: Broker) -> None:
