@@ -16,6 +16,13 @@ DEFAULT_BOOTSTRAP_SERVER = "127.0.0.1:9092"
 class Parser(argparse.ArgumentParser):
     """A parser that raises Failure instead of printing its usage and leaving."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse what is left over here and not in the parser above, whose help does not tell of it."""
+        parsed, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return parsed, left
+
     def error(self, message: str) -> NoReturn:
         raise Failure(f"{message} (odradek {self.prog.split(' ', 1)[-1]} --help tells the options).", BAD_SETTING)
 

@@ -267,7 +267,7 @@ def delete_offsets(client: Client, options: argparse.Namespace) -> None:
     from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 
     committed = committed_offsets(client, options.group)
-    chosen = list(dict.fromkeys(each for text in options.topics for each in _committed_in(text, committed)))
+    chosen = list(dict.fromkeys(each for text in options.topic for each in _committed_in(text, committed)))
     topics: dict[str, OffsetDeleteRequestTopic] = {}
     for topic, partition in chosen:
         wanted = topics.setdefault(topic, OffsetDeleteRequestTopic(name=topic))

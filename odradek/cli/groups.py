@@ -27,7 +27,13 @@ def parser() -> Parser:
     add_reset_options(resetting)
     forgetting = actions.add_parser("delete-offsets", help="forget what a group committed in topics")
     forgetting.add_argument("group")
-    forgetting.add_argument("topics", nargs="+", metavar="TOPIC[:PARTITION,…]")
+    forgetting.add_argument(
+        "--topic",
+        action="append",
+        required=True,
+        metavar="TOPIC[:PARTITION,…]",
+        help="a topic, or some of its partitions; may be given again",
+    )
     deleting = actions.add_parser("delete", help="delete groups that have no members, with their offsets")
     deleting.add_argument("groups", nargs="+", metavar="group")
     for action in (listing, describing, resetting, forgetting, deleting):

@@ -228,11 +228,11 @@ def test_a_group_with_members_is_left_alone(shell: Shell, broker: Broker, protoc
     member.commit(offsets=[TopicPartition("orders", 0, 2)], asynchronous=False)
     assert "stop them first" in shell.fails("groups reset-offsets shop --topic orders --to-earliest")
     assert "'shop' has members: stop them first (NON_EMPTY_GROUP)" in shell.fails("groups delete shop")
-    assert "GROUP_SUBSCRIBED_TO_TOPIC" in shell.fails("groups delete-offsets shop orders")
+    assert "GROUP_SUBSCRIBED_TO_TOPIC" in shell.fails("groups delete-offsets shop --topic orders")
     member.close()
-    assert "has committed nothing in topic 'bread'" in shell.fails("groups delete-offsets shop bread")
-    assert "has committed nothing in orders-1" in shell.fails("groups delete-offsets shop orders:0,1")
-    assert shell("groups delete-offsets shop orders:0") == "Deleted 1 offset of group shop.\n"
+    assert "has committed nothing in topic 'bread'" in shell.fails("groups delete-offsets shop --topic bread")
+    assert "has committed nothing in orders-1" in shell.fails("groups delete-offsets shop --topic orders:0,1")
+    assert shell("groups delete-offsets shop --topic orders:0") == "Deleted 1 offset of group shop.\n"
     assert described(shell, "shop")["offsets"] == []
     assert shell("groups delete shop") == "Deleted group shop.\n"
 
