@@ -20,6 +20,9 @@ OUTSIDE = (
 )
 """Why a commit of one is refused that is no longer, or not now, a member; the listener hears of it in the next poll."""
 
+TOLD = (KafkaError._PARTITION_EOF, *OUTSIDE)
+"""What a poll may tell of; the client goes on by itself."""
+
 
 class Member(ThreadedMember):
     rebalances = -1
@@ -63,7 +66,7 @@ class Member(ThreadedMember):
                 break
             if message.error() is None:
                 self.handled.add(message.partition(), message.offset())
-            elif message.error().code() != KafkaError._PARTITION_EOF:
+            elif message.error().code() not in TOLD:
                 raise KafkaException(message.error())
             wait_s = 0
 
