@@ -18,8 +18,8 @@ same programs on the same machine. What does not pass is explained in the folder
 passes must go on passing (`tests.allow`).
 
 *Of served* are the tests that pass on Apache Kafka and wait for no request that a node does not serve: how many of them
-pass here. At least 95 % of them must, in every suite, and each of the others is explained. A suite that runs both brokers
-at once has no column of its own for Apache Kafka.
+pass here. At least 95 % of them must, in every suite, and each of the others is explained. A suite that runs both
+brokers at once has no number for Apache Kafka alone.
 
 | client | version | suite | tests | passed | passed on Apache Kafka | of served | skipped | time |
 |---|---|---|---:|---:|---:|---:|---:|---:|
