@@ -7,16 +7,24 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Protocol, cast
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, cast
 
 from odradek.cli.arguments import client_parser, counted, not_negative, print_json
-from odradek.client import Client, check
+from odradek.client import Client, check, is_retriable
 from odradek.failure import BAD_SETTING, Failure
 from wire.errors import ErrorCode
 from wire.records import Compression, NewRecord, build_batch
 
 READ_BYTES = 256 * 1024  # with Kafka's default max.message.bytes a batch of this and a line of the same size is taken
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class Line(NamedTuple):
+    """A record and the number of the line it was, from 1 on."""
+
+    number: int
+    record: NewRecord
 
 
 class Readable(Protocol):
@@ -72,20 +80,20 @@ def lines_at_hand(source: Readable) -> Iterator[list[bytes]]:
 
 
 def produce_lines(client: Client, options: argparse.Namespace, source: Readable) -> int:
-    """Write all lines of the source; returns how many records were acknowledged."""
+    """Write all lines of the source; returns how many records were acknowledged. Without a line no topic is made."""
+    client.any_node()  # who types is told of a broker that is not there before the first line
+    groups = lines_at_hand(source)
+    first = next(groups, None)
+    if first is None:
+        client.leaders(options.topic)
+        return 0
     leaders = leaders_of(client, options.topic)
     if options.partition is not None and options.partition not in leaders:
         raise Failure(f"Topic {options.topic!r} has no partition {options.partition}; it has {len(leaders)}.")
-    written = 0
-    for lines in lines_at_hand(source):
-        by_partition: dict[int, list[NewRecord]] = defaultdict(list)
-        for number, line in enumerate(lines, written):
-            record = record_of(line, options)
-            by_partition[partition_of(record.key, options.partition, number, leaders)].append(record)
-        for partition, records in sorted(by_partition.items()):
-            write(client, options, leaders[partition], partition, records)
-        written += len(lines)
-    return written
+    writing = Writing(client, options, leaders)
+    for lines in chain([first], groups):
+        writing.write_lines(lines)
+    return writing.written
 
 
 def leaders_of(client: Client, topic: str) -> dict[int, int]:
@@ -107,7 +115,7 @@ def record_of(line: bytes, options: argparse.Namespace) -> NewRecord:
         before, separator, after = line.partition(options.key_separator.encode())
         if not separator:
             shown = line.decode(errors="backslashreplace")
-            raise Failure(f"The line {shown!r} has no key separator {options.key_separator!r}.")
+            raise Failure(f"{shown!r} has no key separator {options.key_separator!r}.")
         key, line = before, after
     return NewRecord(key=key, value=line, headers=options.headers, timestamp=time.time_ns() // 1_000_000)
 
@@ -135,29 +143,75 @@ def murmur2(data: bytes) -> int:
     return value ^ value >> 15
 
 
-def write(client: Client, options: argparse.Namespace, leader: int, partition: int, records: list[NewRecord]) -> None:
-    """Write the records as one batch, or where the topic takes none as large (max.message.bytes), as two, and so on."""
-    from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+class Writing:
+    """Lines on their way into a topic. A Failure names the lines it is about, and says how many records are written."""
 
-    batch = build_batch(records, compression=Compression.from_name(options.compression))
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=options.timeout_ms,
-        topic_data=[
-            TopicProduceData(name=options.topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
-        ],
-    )
+    def __init__(self, client: Client, options: argparse.Namespace, leaders: dict[int, int]) -> None:
+        self.client = client
+        self.options = options
+        self.leaders = leaders
+        self.read = 0
+        self.written = 0
 
-    def ask() -> tuple[int, None]:
-        response = client.node(leader).request(request, most=12, wait_ms=options.timeout_ms)
-        result = response.responses[0].partition_responses[0]
-        if result.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(records) > 1:
-            middle = len(records) // 2
-            write(client, options, leader, partition, records[:middle])
-            write(client, options, leader, partition, records[middle:])
-            return 0, None
-        if result.error_message:
-            check(result.error_code, f"Partition {partition} of topic {options.topic!r}", result.error_message)
-        return result.error_code, None
+    def write_lines(self, lines: list[bytes]) -> None:
+        """Write the lines; where one cannot become a record, those before it."""
+        by_partition: dict[int, list[Line]] = defaultdict(list)
+        refused: Failure | None = None
+        for line in lines:
+            try:
+                record = record_of(line, self.options)
+            except Failure as failure:
+                refused = failure
+                break
+            partition = partition_of(record.key, self.options.partition, self.read, self.leaders)
+            self.read += 1
+            by_partition[partition].append(Line(self.read, record))
+        for partition, records in sorted(by_partition.items()):
+            self._write_batch(partition, records)
+        if refused is not None:
+            raise self._failed([self.read + 1], refused)
 
-    client.retrying(ask, f"Partition {partition} of topic {options.topic!r} took no records")
+    def _write_batch(self, partition: int, lines: list[Line]) -> None:
+        """Write lines as one batch, or where the topic takes none as large (max.message.bytes), as two, and so on."""
+        batch = build_batch(
+            [line.record for line in lines], compression=Compression.from_name(self.options.compression)
+        )
+        numbers = [line.number for line in lines]
+        try:
+            result = self._answer(partition, batch)
+            is_divided = result.error_code == ErrorCode.MESSAGE_TOO_LARGE and len(lines) > 1
+            if not is_divided:
+                check(result.error_code, self._nothing_taken(partition), result.error_message)
+        except Failure as failure:
+            raise self._failed(numbers, failure) from None
+        if is_divided:
+            middle = len(lines) // 2
+            self._write_batch(partition, lines[:middle])
+            self._write_batch(partition, lines[middle:])
+        else:
+            self.written += len(lines)
+
+    def _answer(self, partition: int, batch: bytes) -> Any:
+        """What the leader says to a batch, asked again for as long as it says that it may be asked again."""
+        from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+        data = [PartitionProduceData(index=partition, records=batch)]
+        topic = TopicProduceData(name=self.options.topic, partition_data=data)
+        request = ProduceRequest(acks=-1, timeout_ms=self.options.timeout_ms, topic_data=[topic])
+
+        def ask() -> tuple[int, Any]:
+            connection = self.client.node(self.leaders[partition])
+            response = connection.request(request, most=12, wait_ms=self.options.timeout_ms)
+            result = response.responses[0].partition_responses[0]
+            return result.error_code if is_retriable(result.error_code) else 0, result
+
+        return self.client.retrying(ask, self._nothing_taken(partition))
+
+    def _nothing_taken(self, partition: int) -> str:
+        return f"partition {partition} of topic {self.options.topic!r} took no records"
+
+    def _failed(self, numbers: list[int], failure: Failure) -> Failure:
+        first, last = numbers[0], numbers[-1]
+        where = f"Line {first}" if first == last else f"Lines {first} to {last}"
+        said = str(failure).removesuffix(".")
+        return Failure(f"{where}: {said}; {counted(self.written, 'record')} written.", failure.exit_code)
