@@ -56,5 +56,11 @@ def test_the_table_of_kinder_defaults_is_whole_and_true() -> None:
 def test_the_commands_it_names_exist() -> None:
     for command in re.findall(r"python3 dev\.py (\w+)", README):
         assert command in dev.COMMANDS
-    for command in re.findall(r"`odradek (\w+)", README):
+    for command in re.findall(r"`odradek ([\w-]+)", README):
         assert command in COMMANDS
+
+
+def test_its_table_names_every_command() -> None:
+    table = README[README.index("## On the command line") : README.index("## Kinder than Kafka")]
+    named = {name for row in re.findall(r"^\| (.*?) \|", table, re.MULTILINE) for name in re.findall(r"[a-z-]+", row)}
+    assert set(COMMANDS) <= named
