@@ -21,17 +21,21 @@ def run_to_first_wait(
         waits_for = running.send(None)
     except StopIteration:
         return None
-    rest = _rest(running, waits_for)
+    is_future = asyncio.isfuture(waits_for)
+    if is_future:
+        # It says that a coroutine is handing it to a task, which none is yet: until then others may await it too.
+        waits_for._asyncio_future_blocking = False
+    rest = _rest(running, waits_for, is_future)
     rest.send(None)
     return loop.create_task(rest)
 
 
-async def _rest(running: Coroutine[Any, None, None], waits_for: Any) -> None:
-    await _continued(running, waits_for)
+async def _rest(running: Coroutine[Any, None, None], waits_for: Any, is_future: bool) -> None:
+    await _continued(running, waits_for, is_future)
 
 
 @coroutine
-def _continued(running: Coroutine[Any, None, None], waits_for: Any) -> Generator[Any, None, None]:
+def _continued(running: Coroutine[Any, None, None], waits_for: Any, is_future: bool) -> Generator[Any, None, None]:
     """Hand on what the coroutine waits for, and tell it what came of that, until it ends.
 
     The empty yield is taken before there is a task: one that is cancelled before its first step would never tell the
@@ -40,6 +44,8 @@ def _continued(running: Coroutine[Any, None, None], waits_for: Any) -> Generator
     try:
         try:
             yield
+            if is_future:
+                waits_for._asyncio_future_blocking = True
         except BaseException as error:
             waits_for = running.throw(error)
         while True:

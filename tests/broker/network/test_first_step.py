@@ -53,6 +53,21 @@ async def test_a_wait_that_ends_before_the_task_begins_is_not_missed() -> None:
     await asyncio.wait_for(task, 5)
 
 
+async def test_several_that_are_run_in_one_turn_may_wait_for_the_same_future() -> None:
+    loop = asyncio.get_running_loop()
+    gate, said = loop.create_future(), []
+
+    async def wait(name: str) -> None:
+        said.append((name, await gate))
+
+    plain = loop.create_task(wait("a task"))
+    tasks = [plain, *(run_to_first_wait(wait(name), loop) for name in ("first", "second"))]
+    await asyncio.sleep(0)
+    gate.set_result(5)
+    await asyncio.gather(*(task for task in tasks if task is not None))
+    assert sorted(said) == [("a task", 5), ("first", 5), ("second", 5)]
+
+
 async def test_a_failure_is_raised_where_it_happens() -> None:
     loop = asyncio.get_running_loop()
 
