@@ -197,8 +197,9 @@ class LogUpkeep:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
+        for timer in (self._expiry_timer, self._deletion_timer):
+            if timer is not None:
+                timer.cancel()
         if self._syncing is not None:
             await self._syncing
         await self.cleaner.close()

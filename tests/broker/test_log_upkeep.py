@@ -11,6 +11,7 @@ from tests.broker.node_fixture import running_node
 from tests.broker.raw_client import RawClient
 from tests.broker.test_wire_cases import TOPIC, metadata, produce
 from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
@@ -117,3 +118,21 @@ async def test_records_that_grow_too_old_go_though_nobody_asks(tmp_path: Path) -
         node.clock.move(60_000)
         assert sorted(path.name for path in partition.glob("*.log*")) == [f"{1:020d}.log"]
         await eventually(lambda: node.clock.pending_timers == 0, "there is nothing left to wait for")
+
+
+async def test_a_reset_leaves_no_deletion_of_what_was_there_before(tmp_path: Path) -> None:
+    async with running_node(on_disk(tmp_path)) as node:
+        before = node.server._state
+        assert before is not None
+        assert before.log_manager is not None
+        async with topic_client(node) as topic:
+            await topic.create()
+            await topic.wire.call(
+                DeleteTopicsRequest(topics=[DeleteTopicState(name=topic.topic)], timeout_ms=10_000), 6
+            )
+        assert before.log_manager.next_deadline_ms() is not None
+        deletions: list[int] = []
+        before.log_manager.run_due = lambda *, now_ms: deletions.append(now_ms)  # type: ignore[method-assign]
+        await node.server.reset()
+        node.clock.move(24 * 3_600_000)
+        assert deletions == []
