@@ -217,7 +217,7 @@ class Group:
     def last_assignment(self, member: str) -> set[int]:
         """What a member had before it gave it up, or was killed."""
         with self._changed:
-            owned: set[int] = set()
+            owned, found = set[int](), set[int]()
             for event in (each for each in self.events if each.member == member):
                 if event.kind == ASSIGNED:
                     owned |= set(event.partitions)
