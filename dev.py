@@ -71,10 +71,10 @@ def ready_python() -> str:
         remove_stale_kernels(str(python))
         return str(python)
     if not python.exists():
-        print("dev.py: making .venv", file=sys.stderr, flush=True)
+        print("dev.py: making .venv; this happens once and may take a minute or two", file=sys.stderr, flush=True)
         run_or_leave([sys.executable, "-m", "venv", str(VENV)], "The virtual environment could not be made")
-    print("dev.py: installing what pyproject.toml lists", file=sys.stderr, flush=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    print("dev.py: installing what pyproject.toml lists ", end="", file=sys.stderr, flush=True)
+    install = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", *wanted]
     run_or_leave(install, "The dependencies could not be installed")
     STAMP.write_text(stamp, encoding="utf-8")
     return str(python)
@@ -91,11 +91,18 @@ def remove_stale_kernels(python: str) -> None:
 
 
 def run_or_leave(command: list[str], what_failed: str) -> None:
-    """Run a step of the set-up; on failure show what it said, one sentence, and leave with code 1."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        sys.stderr.write(done.stdout)
-        raise SystemExit(fail(f"{what_failed} ({' '.join(command[:4])} ... ended with {done.returncode}).", 1))
+    """Run a step of the set-up, a dot for each line it says; on failure show them, one sentence, leave with code 1."""
+    said = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as step:
+        assert step.stdout is not None
+        for line in step.stdout:
+            said.append(line)
+            print(".", end="", file=sys.stderr, flush=True)
+    if said:
+        print(file=sys.stderr)
+    if step.returncode:
+        sys.stderr.write("".join(said))
+        raise SystemExit(fail(f"{what_failed} ({' '.join(command[:4])} ... ended with {step.returncode}).", 1))
 
 
 def run(command: list[str]) -> int:

@@ -72,6 +72,18 @@ def test_the_environment_is_made_anew_when_the_dependencies_change(
     assert steps[-1][-1] == "another"
 
 
+def test_a_step_of_the_set_up_shows_that_it_moves(capfd: pytest.CaptureFixture[str]) -> None:
+    dev.run_or_leave([sys.executable, "-c", "print('one\\ntwo\\nthree')"], "It failed")
+    assert capfd.readouterr() == ("", "...\n")
+    with pytest.raises(SystemExit) as left:
+        dev.run_or_leave([sys.executable, "-c", "print('why'); raise SystemExit(3)"], "It failed")
+    assert left.value.code == 1
+    dots, why, sentence = capfd.readouterr().err.splitlines()
+    assert (dots, why) == (".", "why")
+    assert sentence.startswith("It failed (")
+    assert sentence.endswith("ended with 3).")
+
+
 def test_dependencies_are_those_of_pyproject() -> None:
     names = " ".join(dev.dependencies())
     assert "crc32c" in names
