@@ -48,6 +48,8 @@ def dump_offset_index(path: Path, report: Report) -> None:
         Entry(place, base + relative, position)
         for place, (relative, position) in fixed_entries(path, OFFSET_INDEX_ENTRY, report, zeros_may_be_first=False)
     ]
+    if not path.stat().st_size:
+        report.empty()
     for shown in entries:
         report.show("index entry", {"offset": shown.first, "position": shown.second})
     in_order(entries, report, lambda entry, next_one: entry.first < next_one.first and entry.second < next_one.second)

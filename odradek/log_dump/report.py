@@ -47,6 +47,11 @@ class Report:
         else:
             print(f"note: {sentence}")
 
+    def empty(self) -> None:
+        """The file is, in the words of kafka-dump-log; JSON shows it by showing nothing."""
+        if not self.faults_only and not self.as_json:
+            print(f"{self._path} is empty.")
+
     def fault(self, sentence: str, *, position: int | None = None, offset: int | None = None) -> None:
         """Something that cannot be right; `position` counts bytes in the file, `offset` records of the log."""
         self.faults += 1

@@ -53,7 +53,7 @@ def dump(capsys: pytest.CaptureFixture[str]) -> Dump:
 
 
 def kafkas_lines(text: str) -> list[str]:
-    without = re.compile(r"Log starting offset|Snapshot end offset|.* is empty\.$")
+    without = re.compile(r"Log starting offset|Snapshot end offset")
     return [line for line in text.splitlines() if not without.match(line)]
 
 
@@ -94,7 +94,7 @@ def test_internal_topics_are_decoded_as_kafka_dump_log_decodes_them(dump: Dump, 
             assert mine.split("headerKeys")[0] == kafkas.split("headerKeys")[0]
             assert is_part_of(decoded(kafkas), decoded(mine)), (kafkas, mine)
             assert bool(decoded(kafkas)) == bool(decoded(mine))
-        elif not kafkas.startswith("Dumping"):
+        elif not kafkas.startswith("Dumping") and not kafkas.endswith(" is empty."):
             assert mine == kafkas
     types = {decoded(line).get("payload", {}).get("type") for line in ours if '"type":"' in line}
     assert {"TOPIC_RECORD", "PARTITION_RECORD", "CONFIG_RECORD", "FEATURE_LEVEL_RECORD"} <= types
