@@ -54,13 +54,15 @@ def main(arguments: list[str]) -> int:
         print(f"There is no subject {named!r}; there are {', '.join(SUBJECTS)}.", file=sys.stderr)
         return 2
     subject = importlib.import_module(SUBJECTS[named])
-    about = __doc__ if arguments[:1] != [named] else subject.__doc__
+    is_named = arguments[:1] == [named]
+    about = subject.__doc__ if is_named else __doc__
     layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog=f"dev.py bench {named}", description=about, formatter_class=layout)
+    program = f"dev.py bench {named if is_named else '[SUBJECT]'}"
+    parser = argparse.ArgumentParser(prog=program, description=about, formatter_class=layout)
     subject.add_options(parser)
     parser.add_argument("--alone", action="store_true", help="without Apache Kafka")
     parser.add_argument("--output", type=Path, help="also write the numbers as JSON into a file")
-    options = parser.parse_args(arguments[1:] if arguments[:1] == [named] else arguments)
+    options = parser.parse_args(arguments[1:] if is_named else arguments)
     describe_machine()
     results = {}
     for kind in ["odradek"] if options.alone else ["odradek", "kafka"]:
