@@ -99,9 +99,14 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
 
 
+def printable(text: str) -> str:
+    """Names come from clients: what would break a line, or write on a terminal, is escaped."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
 def print_table(heads: list[str], rows: list[list[Any]]) -> None:
     """Columns as wide as their longest cell, two spaces apart."""
-    cells = [heads, *[[str(cell) for cell in row] for row in rows]]
+    cells = [heads, *[[printable(str(cell)) for cell in row] for row in rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
     for row in cells:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

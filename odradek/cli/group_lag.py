@@ -78,7 +78,7 @@ def group_offsets(client: Client, group_id: str, owned: Iterable[tuple[str, int]
     """
     offsets = committed_offsets(client, group_id)
     known = {(each.topic, each.partition) for each in offsets}
-    offsets += [GroupOffset(topic, partition, None) for topic, partition in owned if (topic, partition) not in known]
+    offsets += [GroupOffset(*each, None) for each in dict.fromkeys(owned) if each not in known]
     offsets.sort(key=lambda each: (each.topic, each.partition))
     for topic in sorted({offset.topic for offset in offsets}):
         of_topic = [offset for offset in offsets if offset.topic == topic]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from odradek import Broker
+from odradek.cli import group_lag
+from odradek.cli.arguments import print_table
 from odradek.cli.group_description import ago, partitions_text, ranges, shortened
-from odradek.cli.group_lag import first_timestamp
+from odradek.cli.group_lag import first_timestamp, group_offsets
 from odradek.cli.group_offsets import datetime_ms, duration_ms
 from odradek.failure import Failure
 from tests.odradek.test_commands import Shell
@@ -293,3 +296,17 @@ def test_the_first_unread_record_is_found_within_a_batch() -> None:
     batch = build_batch(records, base_offset=5)
     assert [first_timestamp(batch, offset) for offset in (0, 6, 7, 8)] == [10, 20, 30, None]
     assert first_timestamp(b"", 0) is None
+
+
+def test_a_partition_that_two_members_have_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An assignor of the classic protocol may give one to several."""
+    client: Any = SimpleNamespace(leaders=lambda topic: {0: 1})
+    monkeypatch.setattr(group_lag, "committed_offsets", lambda *_: [])
+    monkeypatch.setattr(group_lag, "offsets_of", lambda *_: {0: 5})
+    (offset,) = group_offsets(client, "g", [("t", 0), ("t", 0)])
+    assert (offset.topic, offset.partition, offset.committed, offset.end) == ("t", 0, None, 5)
+
+
+def test_names_of_clients_do_not_write_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["MEMBER", "CLIENT"], [["m\nx", "\x1b[2J"], ["é", 1]])
+    assert capsys.readouterr().out.splitlines() == ["MEMBER  CLIENT", "m\\nx    \\x1b[2J", "é       1"]
