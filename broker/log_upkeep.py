@@ -197,9 +197,9 @@ class LogUpkeep:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        for timer in (self._expiry_timer, self._deletion_timer):
-            if timer is not None:
-                timer.cancel()
+        for pending in (self._expiry_timer, self._deletion_timer):
+            if pending is not None:
+                pending.cancel()
         if self._syncing is not None:
             await self._syncing
         await self.cleaner.close()
