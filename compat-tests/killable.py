@@ -61,7 +61,11 @@ class Odradek:
         """Ask it to end; its directory goes with it."""
         if self.process is not None:
             self.process.terminate()
-            self.process.wait(30)
+            try:
+                self.process.wait(65)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

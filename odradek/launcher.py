@@ -25,7 +25,8 @@ from odradek.node_home import LIBRARIES
 
 BOOT = Path(__file__).resolve().parent / "boot.py"
 START_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 65.0
+"""The node gives itself a minute: a busy disk may take long to write what it holds."""
 RESET_TIMEOUT_S = 30.0
 COMPACT_TIMEOUT_S = 600.0
 

@@ -74,19 +74,26 @@ def overload(stalls: Iterable[Stall], limit_s: float) -> str | None:
 class Watch:
     """Looks at the driver's own turns and asks the broker something small all the time, until it is left."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, late_s: float = LATE_S) -> None:
+        self._late_s = late_s
+        self._looking: list[threading.Thread] = []
         host, _, port = address.rpartition(":")
         self._connection = socket.create_connection((host, int(port)), WAIT_S)
         self._ending = threading.Event()
         self._stalls: list[Stall] = []
 
     def __enter__(self) -> Self:
-        for look in (self._look_at_turns, self._look_at_broker):
-            threading.Thread(target=look, daemon=True).start()
+        self._looking = [
+            threading.Thread(target=look, daemon=True) for look in (self._look_at_turns, self._look_at_broker)
+        ]
+        for thread in self._looking:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
+        for thread in self._looking:
+            thread.join(TURN_S + LATE_S)
 
     @property
     def stalls(self) -> list[Stall]:
@@ -94,7 +101,7 @@ class Watch:
 
     def _note(self, who: str, begin: float) -> None:
         end = time.monotonic()
-        if end - begin > LATE_S:
+        if end - begin > self._late_s:
             self._stalls.append(Stall(who, begin, end))
 
     def _look_at_turns(self) -> None:

@@ -15,7 +15,7 @@ from coordinator.group.classic_group import (
     ClassicMember,
 )
 from coordinator.group.context import GroupSettings
-from coordinator.group.settlement import GroupDecision, GroupEvent, GroupReplaced
+from coordinator.group.settlement import GroupDecision, GroupEvent, GroupReplaced, group_event
 from coordinator.machine import CoordinatorRecord, Ticket
 from wire.errors import ErrorCode
 from wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -51,8 +51,7 @@ class ClassicDraft:
         self._note(text, is_progress=True)
 
     def _note(self, text: str, *, is_progress: bool = False) -> None:
-        group_id = self.group.group_id
-        self.events.append(GroupEvent(f"group {group_id}: {text}", group_id, self.now_ms, is_progress))
+        self.events.append(group_event(self.group.group_id, text, self.now_ms, is_progress=is_progress))
 
     # --- members ---------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from coordinator.group.consumer_group import ConsumerGroup
 from coordinator.group.consumer_replay import apply_record
-from coordinator.group.settlement import GroupDecision, GroupEvent, GroupReplaced, IfRefused
+from coordinator.group.settlement import GroupDecision, GroupEvent, GroupReplaced, IfRefused, group_event
 from coordinator.machine import CoordinatorRecord, Ticket
 from wire.errors import KafkaError
 
@@ -49,8 +49,7 @@ class ConsumerDraft:
         self._note(text, is_progress=True)
 
     def _note(self, text: str, *, is_progress: bool = False) -> None:
-        group_id = self.group.group_id
-        self.events.append(GroupEvent(f"group {group_id}: {text}", group_id, self.now_ms, is_progress))
+        self.events.append(group_event(self.group.group_id, text, self.now_ms, is_progress=is_progress))
 
     def decision(self) -> GroupDecision:
         """Everything collected, with the group's new value as the in-memory change."""

@@ -29,6 +29,22 @@ class GroupEvent(Event):
     is_progress: bool = False
 
 
+NAME_SHOWN_MAX = 100
+"""Names come from clients, of any length: a sentence repeats the beginning of one."""
+SENTENCE_MAX = 600
+"""Sentences are kept, so what clients give as reasons is not kept whole."""
+
+
+def group_event(group_id: str, text: str, at_ms: int, *, is_progress: bool = False) -> GroupEvent:
+    """The sentence about a group, cut where it is too long to be kept."""
+    sentence = f"group {_cut(group_id, NAME_SHOWN_MAX)}: {text}"
+    return GroupEvent(_cut(sentence, SENTENCE_MAX), group_id, at_ms, is_progress)
+
+
+def _cut(text: str, size_max: int) -> str:
+    return text if len(text) <= size_max else f"{text[:size_max]}…"
+
+
 def counted_members(members: Sized) -> str:
     """`1 member`, `3 members`: for sentences."""
     return f"{len(members)} member" + ("" if len(members) == 1 else "s")

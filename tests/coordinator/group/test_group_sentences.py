@@ -116,3 +116,14 @@ def test_a_classic_member_that_leaves_a_consumer_group_is_one_member() -> None:
 def test_the_last_rebalances_are_kept_whole() -> None:
     """A rebalance of a classic group is three sentences; describe shows the last few."""
     assert EVENTS_KEPT_PER_GROUP >= 4 * 3
+
+
+def test_names_and_reasons_as_long_as_clients_may_send_them_are_not_kept_whole() -> None:
+    world = World()
+    long = "x" * 30_000
+    group_id = f"g{long}"
+    for instance_id in ("i", f"j{long}"):
+        world.ask(join(group_id, group_instance_id=instance_id, reason=long), 9)
+    texts = world.events(group_id)
+    assert len(texts) >= 2
+    assert max(map(len, texts)) < 1000
