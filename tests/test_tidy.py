@@ -143,6 +143,14 @@ def test_tests_do_not_sleep() -> None:
     assert wrong == [], "await the condition instead"
 
 
+def test_what_answers_requests_asks_for_no_task_of_its_own() -> None:
+    """A request runs without a task until it waits (broker/network/first_step.py): these would fail there."""
+    needs_task = re.compile(r"\basyncio\.(?:timeout|timeout_at|wait_for|TaskGroup|current_task)\b")
+    folders = ("broker/handlers/", "broker/runtime/", "broker/replication/")
+    wrong = [name for name in python_files() if name.startswith(folders) and needs_task.search((ROOT / name).read_text())]
+    assert wrong == []
+
+
 def test_every_package_says_what_it_is() -> None:
     files = [name for name in python_files() if name.endswith("/__init__.py") and not name.startswith("tests/")]
     missing = [name for name in files if not says_purpose(Path(name).parent)]

@@ -24,12 +24,29 @@ GATHERED_LINES = 3
 """So many of those are said one by one; more are counted."""
 
 
+class _Gathered:
+    """What happened to a group within the second: the first few sentences, the last one, and how many."""
+
+    __slots__ = ("count", "first", "last")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+        self.last = ""
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        self.last = text
+        if len(self.first) < GATHERED_LINES:
+            self.first.append(text)
+
+
 class RebalanceLog:
     """Says the first cause of a group's rebalance at once, and what follows within a second together."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._gathered: dict[str, list[str]] = {}
+        self._gathered: dict[str, _Gathered] = {}
         self._timers: dict[str, Timer] = {}
 
     def note(self, events: Sequence[Event]) -> None:
@@ -38,7 +55,7 @@ class RebalanceLog:
             if not isinstance(event, GroupEvent) or event.is_progress:
                 logger.debug("%s", event.text)
             elif event.group_id in self._gathered:
-                self._gathered[event.group_id].append(event.text)
+                self._gathered[event.group_id].add(event.text)
             else:
                 logger.info("%s", printable(event.text))
                 self._gather(event.group_id)
@@ -49,26 +66,26 @@ class RebalanceLog:
             timer.cancel()
         self._timers.clear()
         for group_id in list(self._gathered):
-            self._say(group_id, self._gathered.pop(group_id))
+            self._say(self._gathered.pop(group_id))
 
     def _gather(self, group_id: str) -> None:
-        self._gathered[group_id] = []
+        self._gathered[group_id] = _Gathered()
         self._timers[group_id] = self._clock.call_later(GATHER_MS, self._end_gathering, group_id)
 
     def _end_gathering(self, group_id: str) -> None:
         del self._timers[group_id]
-        texts = self._gathered.pop(group_id)
-        if texts:
-            self._say(group_id, texts)
+        gathered = self._gathered.pop(group_id)
+        if gathered.count:
+            self._say(gathered)
             self._gather(group_id)
 
-    def _say(self, group_id: str, texts: list[str]) -> None:
-        if len(texts) <= GATHERED_LINES:
-            for text in texts:
+    def _say(self, gathered: _Gathered) -> None:
+        if gathered.count <= GATHERED_LINES:
+            for text in gathered.first:
                 logger.info("%s", printable(text))
             return
-        last = texts[-1].removeprefix(f"group {group_id}: ")
-        line = f"group {group_id}: {len(texts)} more changes within {GATHER_MS // 1000} s, the last: {last}"
+        group, _, last = gathered.last.partition(": ")
+        line = f"{group}: {gathered.count} more changes within {GATHER_MS // 1000} s, the last: {last}"
         logger.info("%s", printable(line))
 
 
