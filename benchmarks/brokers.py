@@ -37,6 +37,7 @@ class Odradek:
         self.directory = tempfile.mkdtemp(prefix="odradek-bench-")
         self.data = Path(self.directory)
         self.process: subprocess.Popen[bytes] | None = None
+        self._log = Path(f"{self.directory}.log")
         self._settings = [argument for setting in settings for argument in ("--set", setting)]
         limit = f"ulimit -n {descriptors_max} && " if descriptors_max else ""
         self._limited = ["bash", "-c", f'{limit}exec "$@"', "bash"] if descriptors_max else []
@@ -45,7 +46,12 @@ class Odradek:
         """Return when it has answered a Metadata request."""
         place = ["--port", str(self.port), "--data", self.directory]
         command = [*self._limited, sys.executable, "-m", "odradek", "start", "--json", *place, *self._settings]
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        # Where bytecode may not be kept, every start would compile the tree.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+            )
         self.process = process
         wait_for_metadata(self.port, lambda: process.poll() is None)
 
@@ -62,9 +68,13 @@ class Odradek:
         self.process = None
 
     def remove(self) -> None:
-        """End it, and its directory goes."""
+        """End it, and its directory goes. What it complained of is printed."""
         if self.process is not None:
             self.end()
+        if self._log.exists():
+            said = self._log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+            sys.stderr.writelines(line for line in said if not line.startswith("INFO"))
+            self._log.unlink()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
