@@ -47,12 +47,14 @@ def shortened(value: object) -> str:
     return text if len(text) <= 300 else f"{text[:300]}… ({len(text)} characters)"
 
 
-def until(done: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
-    """Call `done` (which itself waits a little, as a poll does) until it says so; raises after the timeout."""
+def until(done: Callable[[], bool], what: str, timeout_s: float = 60.0, *, pause_s: float = 0.0) -> None:
+    """Call `done` until it says so; raises after the timeout. `pause_s`: between calls of what does not itself wait
+    a little, as a poll does."""
     deadline = time.monotonic() + timeout_s
     while not done():
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout_s:g} s: {what}")
+        time.sleep(pause_s)
 
 
 def run_one(function: Scenario, address: str, timeout_s: float) -> str | None:

@@ -188,6 +188,5 @@ SCENARIOS: list[Scenario] = [
 ]
 
 
-
 if __name__ == "__main__":
     main(SCENARIOS, ["num.partitions=1"])

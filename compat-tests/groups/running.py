@@ -155,7 +155,7 @@ class Group:
         self._wait(
             is_shared, timeout_s, lambda: f"{self.load.partitions} partitions are shared; they have {self._loads()}"
         )
-        until(lambda: self._is_stable() or bool(time.sleep(0.1)), f"group {self.group} is stable", timeout_s)
+        until(self._is_stable, f"group {self.group} is stable", timeout_s, pause_s=0.1)
 
     def wait_all_at(self, member: str, timeout_s: float) -> None:
         """Wait until one has all, whatever others that cannot speak believe."""
@@ -202,9 +202,9 @@ class Group:
         def stays() -> bool:
             nonlocal found
             before, found = found, self.ask_epochs(members)
-            return (before == found and min(found.values()) >= 0) or bool(time.sleep(SETTLED_S))
+            return before == found and min(found.values()) >= 0
 
-        until(stays, "each member knows the epoch", END_S)
+        until(stays, "each member knows the epoch", END_S, pause_s=SETTLED_S)
         return found
 
     def check_epochs(self, expected: dict[str, int]) -> None:

@@ -182,7 +182,7 @@ def h07_members_in_java_share_and_a_killed_one_is_replaced(address: str) -> None
         members.stop("a")
         members.wait_for(6)
         members.check_one_owner()
-        until(lambda: time.sleep(0.1) or sum(members.counts.values()) >= 300, "every record is read")
+        until(lambda: sum(members.counts.values()) >= 300, "every record is read", pause_s=0.1)
 
 
 @scenario

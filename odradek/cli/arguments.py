@@ -35,13 +35,7 @@ def client_parser(command: str, description: str) -> Parser:
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-b",
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        default=os.environ.get("ODRADEK_BOOTSTRAP_SERVER", DEFAULT_BOOTSTRAP_SERVER),
-        help=f"the broker to ask (default {DEFAULT_BOOTSTRAP_SERVER}, or $ODRADEK_BOOTSTRAP_SERVER)",
-    )
+    _add_address(parser, f"the broker to ask (default {DEFAULT_BOOTSTRAP_SERVER}, or $ODRADEK_BOOTSTRAP_SERVER)")
     parser.add_argument(
         "--timeout-ms", type=positive, default=10_000, metavar="MS", help="how long to wait for each answer (10000)"
     )
@@ -50,17 +44,21 @@ def add_client_options(parser: argparse.ArgumentParser) -> None:
 
 def add_control_options(parser: argparse.ArgumentParser) -> None:
     """The options of a command that speaks to a node's control endpoint."""
+    _add_address(parser, f"the node, by the address its clients use (default {DEFAULT_BOOTSTRAP_SERVER})")
+    parser.add_argument(
+        "--control-url",
+        default=os.environ.get("ODRADEK_CONTROL_URL"),
+        help="the node, by the control_url of its ready line ($ODRADEK_CONTROL_URL)",
+    )
+
+
+def _add_address(parser: argparse.ArgumentParser, meaning: str) -> None:
     parser.add_argument(
         "-b",
         "--bootstrap-server",
         metavar="HOST:PORT",
         default=os.environ.get("ODRADEK_BOOTSTRAP_SERVER", DEFAULT_BOOTSTRAP_SERVER),
-        help=f"the node, by the address its clients use (default {DEFAULT_BOOTSTRAP_SERVER})",
-    )
-    parser.add_argument(
-        "--control-url",
-        default=os.environ.get("ODRADEK_CONTROL_URL"),
-        help="the node, by the control_url of its ready line ($ODRADEK_CONTROL_URL)",
+        help=meaning,
     )
 
 
