@@ -15,7 +15,7 @@ import uuid
 
 from brokers import TIMEOUT_S, Kafka, NotStarted, Odradek, memory_mb, prepared, processor_s
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from topics import make_topic
 
 STARTS = 5
 LATENCY_RECORDS = 1000
@@ -44,14 +44,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--starts", type=int, default=STARTS, help=f"how often each is started ({STARTS}); the median counts"
     )
-
-
-def make_topic(address: str, partitions: int = 1) -> str:
-    topic = f"bench-{uuid.uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
-    for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
-        future.result(30)
-    return topic
 
 
 def produce(address: str, topic: str, records: int, record_bytes: int, *, idempotent: bool = False) -> float:
